@@ -218,7 +218,7 @@ class _Reader:
             if end.name == "ret":
                 _same(end.args[0], function.type.parts[1])
             elif end.name == "branch":
-                _same(end.args[1], _types(end.args[0].arguments))
+                _same(end.args[1], [each.type for each in end.args[0].arguments])
             else:
                 _need(end.name == "cond_branch", "a block without an end")
                 _same(end.args[:1], [ir.BOOL])
@@ -294,9 +294,5 @@ class _Reader:
         return self.values[number]
 
 
-def _types(values: list[Value]) -> list[Type]:
-    return [each.type for each in values]
-
-
 def _same(values: list[Value], types):
-    _need(_types(values) == list(types), "values of other types")
+    _need([each.type for each in values] == list(types), "values of other types")

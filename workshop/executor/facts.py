@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, values
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, values
 
 
 class Facts:
@@ -135,10 +135,7 @@ def _has(operation: Operation, names: set[str]) -> bool:
 def inner(operation: Operation) -> Iterator[Operation]:
     """All operations in the regions of one, or in the function that it calls."""
     for region in operation.bodies:
-        for block in region.blocks:
-            for each in block.operations:
-                yield each
-                yield from inner(each)
+        yield from operations_in(region, calls=True)
 
 
 def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[Value]:
@@ -236,17 +233,17 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     sources = sources_of(program)
     live = reached(effects, sources)  # what an effect or the course of the kernel depends on
     named = {value for each in operations for value in values(each.args)}
+    made = {result: each for each in operations for result in each.results}
     parameters = zip(labels, program.kernel.entry.arguments)
     found = [Unused("parameter", 0, label) for label, value in parameters if value not in named]
-    found += _loops(operations, live, named)
+    found += _loops(operations, live, named, made)
     found += _dead_lines(operations, live)
-    found += _masks(operations)
-    found += _products(operations, sources, dict(zip(program.kernel.entry.arguments, labels)))
+    found += _masks(operations, made)
+    found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
     return list(dict.fromkeys(found))
 
 
-def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> Iterator[Unused]:
-    made = {result: each for each in operations for result in each.results}
+def _loops(operations: list[Operation], live: set[Value], named: set[Value], made: dict) -> Iterator[Unused]:
     for loop in (each for each in operations if each.name == "for_op"):
         body = loop.regions[0].blocks[0]
         walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
@@ -274,9 +271,8 @@ def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unuse
     yield from (Unused("line", line) for line in sorted(lines) if line and lines[line])
 
 
-def _masks(operations: list[Operation]) -> Iterator[Unused]:
+def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterator[Unused]:
     """Masks that are the same for all lanes, or along an axis along which the pointer is not."""
-    made = {result: each for each in operations for result in each.results}
     for each in operations:
         if each.name in ("masked_load", "masked_store") and each.location.line:
             pointer, mask = each.args[0], each.args[1 if each.name == "masked_load" else 2]
@@ -304,9 +300,8 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     return set().union(*(_varies(part, made) for part in parts))
 
 
-def _products(operations: list[Operation], sources: dict, arguments: dict[Value, str]) -> Iterator[Unused]:
+def _products(operations: list[Operation], sources: dict, made: dict, arguments: dict[Value, str]) -> Iterator[Unused]:
     """Lines in which a number that follows from the program's, times an argument, overflows in a large tensor."""
-    made = {result: each for each in operations for result in each.results}
     numbers = {result for each in operations if each.name == "get_program_id" for result in each.results}
     terms = {value: sources[value] for value, each in made.items() if each.name in _OF_OFFSETS}
     offsets = reached([each.args[1] for each in operations if each.name == "addptr"], terms)

@@ -41,7 +41,6 @@ from .values import (
     number,
     of,
     plain,
-    taken,
     tensor,
     uniform,
     whole,
@@ -356,7 +355,7 @@ class Machine:
                 if any(each is None for each in given):
                     return None
                 self.env = Env(self.facts.constants, (env, programs))
-                self.ids = tuple(taken(each, programs) for each in ids)
+                self.ids = tuple(i if isinstance(i, int) else i[programs.numpy()] for i in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
                 if not all(map(agrees, guess(number + 1, programs)[1:], new)):

@@ -90,20 +90,14 @@ class Memory:
             return [torch.tensor(self.changes)]
         return [each.clone() for each in flat]
 
-    def noted(self) -> tuple:
+    def noted(self) -> list[tuple]:
         """What was counted, where only addresses are wanted: for `forget`."""
-        counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
-        found = self.launch.spans, self.launch.loaded
-        return counts, [{name: len(spans) for name, spans in each.items()} for each in found]
+        return [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
 
-    def forget(self, noted: tuple) -> None:
+    def forget(self, noted: list[tuple]) -> None:
         """Counts nothing of what came after `noted`."""
-        counts, spans = noted
-        for about, before in counts:
+        for about, before in noted:
             vars(about).update(before)
-        for found, before in zip((self.launch.spans, self.launch.loaded), spans):
-            for name, each in found.items():
-                del each[before.get(name, 0) :]
 
     # --- where an access goes ---------------------------------------------------------------------------
 
@@ -131,8 +125,10 @@ class Memory:
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses:
-                spans = launch.loaded if kind == "load" else launch.spans
-                spans.setdefault(region.argument.name, []).append(region.spans())
+                if kind == "load":
+                    region.argument.loaded += (region.spans(),)
+                else:
+                    region.argument.stored += (region.spans(),)
             if (key := (access.where, region.argument.name)) not in launch.steps:
                 launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
@@ -230,10 +226,11 @@ class Memory:
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
         address, mask, count, size = access.address, access.mask, self.batch.numel(), access.dtype.itemsize
-        if live is None and access.on is None:
+        if live is None and access.on is not None:
+            live = access.on.expand(count).nonzero().reshape(-1)
+        if live is None:
             live = torch.arange(count)
         else:
-            live = access.live(count) if live is None else live
             address, mask = of(address, live), None if mask is None else of(mask, live)
         if self.only_addresses and live.numel() * access.size > MOST_LANES:
             raise TooLarge
@@ -438,8 +435,8 @@ class Memory:
             before = region.noted(storage.mark) if self.marks else None
             authors = _authors(found)
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
-            if clash.any():
-                clash &= ~self._ordered(authors, before, who)
+            if self.marks and clash.any():
+                clash &= ~self._ordered(authors, before >> _CLOCK, who)
             same = None
             if self.marks and (mine := (found if kind == "atomic" else authors) == who).any():
                 if kind == "load":
@@ -461,7 +458,7 @@ class Memory:
         readers = region.noted(storage.reader)
         read = (readers != who) & (readers != NOBODY) & ~clash
         if read.any():
-            ordered = self._ordered_reads(readers, region.noted(storage.read_at), who)
+            ordered = self._ordered(readers, region.noted(storage.read_at), who)
             self._add_races("read-write", region, read & ~ordered, readers, who)
 
     def _several_lanes(self, region: Lanes, values) -> None:
@@ -478,7 +475,7 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = _atomic(who), self._marks(region) if self.marks else None
+        author, marks = -3 - who, self._marks(region) if self.marks else None
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
@@ -509,18 +506,14 @@ class Memory:
         recent = before >> _CLOCK >= self.barrier[region.whose(self.batch).long()]
         return recent if marks is None else recent & ((before ^ marks) & _WHO != 0)
 
-    def _ordered(self, authors, before, who) -> torch.Tensor:
-        """Which earlier writes of other programs were released before `who` acquired."""
-        if not self.marks:
-            return torch.zeros((), dtype=torch.bool)
-        freed = self.released[authors.long()]
-        return (before >> _CLOCK < freed) & (freed < self.acquired[who.long()])
+    def _ordered(self, others, when, who) -> torch.Tensor:
+        """Which accesses of other programs were released before `who` acquired. Of SEVERAL only the last time is known.
 
-    def _ordered_reads(self, readers, when, who) -> torch.Tensor:
-        """Which earlier reads were released before `who` acquired. Of several readers only the last time is known."""
+        when: the clock at these accesses.
+        """
         if not self.marks:
             return torch.zeros((), dtype=torch.bool)
-        freed = torch.where(readers == SEVERAL, self.released.max(), self.released[readers.long()])
+        freed = torch.where(others == SEVERAL, self.released.max(), self.released[others.long()])
         return (when < freed) & (freed <= self.acquired[who.long()])
 
     def _add_races(self, kind: str, region: Region, clash, first, second, same=None) -> None:
@@ -578,11 +571,6 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return bits(one) == bits(other.to(one.dtype).expand(one.shape))
 
 
-def _atomic(program: torch.Tensor) -> torch.Tensor:
-    """The author of an element that a program changed with an atomic: a number below those of `records`."""
-    return -3 - program
-
-
 def _authors(writer: torch.Tensor) -> torch.Tensor:
-    """The programs that wrote elements last, with atomics or without; NOBODY for the others."""
+    """The programs that wrote elements last; NOBODY for the others. -3 - n is noted for one that did by an atomic."""
     return torch.where(writer <= -3, -3 - writer, writer)

@@ -187,24 +187,19 @@ class Program:
     def kernel(self) -> Function:
         return next(iter(self.functions.values()))
 
-    def blocks(self) -> Iterator[Block]:
-        """All blocks of all functions, outer ones before inner ones."""
-        for function in self.functions.values():
-            yield from blocks_of(function.region)
-
     def operations(self) -> Iterator[Operation]:
-        """All operations of all functions, those of outer blocks before those of inner ones."""
-        for block in self.blocks():
-            yield from block.operations
+        """All operations of all functions."""
+        for function in self.functions.values():
+            yield from operations_in(function.region)
 
 
-def blocks_of(region: Region) -> Iterator[Block]:
-    """All blocks of a region, outer ones before inner ones."""
+def operations_in(region: Region, calls: bool = False) -> Iterator[Operation]:
+    """All operations of a region, those of a block before those inside of them. calls: with the functions called."""
     for block in region.blocks:
-        yield block
+        yield from block.operations
         for operation in block.operations:
-            for inner in operation.regions:
-                yield from blocks_of(inner)
+            for inner in operation.bodies if calls else operation.regions:
+                yield from operations_in(inner, calls)
 
 
 def values(arg) -> list[Value]:

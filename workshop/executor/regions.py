@@ -55,10 +55,6 @@ class Access:
             return ()
         return tuple(step // self.dtype.itemsize for step in self.address.broadcast(self.shape).parts)
 
-    def live(self, count: int) -> torch.Tensor:
-        """The programs of a batch of `count` that take part, by their numbers in it."""
-        return torch.arange(count) if self.on is None else self.on.expand(count).nonzero().reshape(-1)
-
 
 @dataclass(eq=False)
 class Region:
@@ -238,7 +234,7 @@ class Lanes(Region):
     def put(self, whole, part):
         whole.view(-1)[self.places] = part
 
-    def spans(self):
+    def spans(self) -> Spans:
         """As those of Blocks. Only where just addresses are wanted is `at` the elements themselves."""
         return torch.stack((self.at, self.at + 1), dim=1)
 

@@ -43,11 +43,6 @@ def wrapped(x: Number, bits: int) -> Number:
     return (x + half & 2 * half - 1) - half
 
 
-def taken(x: Number, programs: torch.Tensor) -> Number:
-    """Those of these programs."""
-    return x if isinstance(x, int) else x[programs.numpy()]
-
-
 def clamped(x: Number, high: int) -> Number:
     """From 0 to `high`."""
     return min(max(x, 0), high) if isinstance(x, int) else np.minimum(np.maximum(x, 0), high)
