@@ -243,13 +243,14 @@ def compare(read: dict, cases: list, answer: dict):
         driver = types.SimpleNamespace(get_current_target=lambda gpu=gpu: gpu)
         semantic.driver = types.SimpleNamespace(active=driver)
         source = ASTSource(case.kernel, case.signature, case.constants, case.attributes)
-        expected, _ = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "ttir")
+        options = {"sanitize_overflow": False, **case.options}
+        expected, _ = rebuild.compile_program(source, gpu, options, "ttir")
         ours, _ = rebuild.compile_program(read[name], gpu, case.options, "ttir")
         answer["built"] += 1
         if lines(str(ours)) != lines(str(expected)):
             answer["built_otherwise"].append(name)
         if case.name in TO_LLVM:
-            expected, theirs = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "llir")
+            expected, theirs = rebuild.compile_program(source, gpu, options, "llir")
             ours, facts = rebuild.compile_program(read[name], gpu, case.options, "llir")
             answer["compiled"] += 1
             if facts["shared"] != theirs["shared"] or instructions(ours) != instructions(expected):

@@ -161,7 +161,8 @@ class _Reader:
         self.count = 0
         self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
         self.calls: dict[str, list[str]] = {}
-        self.arguments = {"v": self.value, "o": self.value, "t": self.type, "x": _enum, "b": self.target, "n": _number,
+        self.arguments = dict.fromkeys("vopwme", self.value)
+        self.arguments |= {"t": self.type, "x": _enum, "b": self.target, "n": _number,
                           "f": self.callee, "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
         rows = data["functions"]
         for row in rows:
@@ -285,7 +286,7 @@ class _Reader:
     def argument(self, letter: str, given):
         if letter.isupper():
             return [self.argument(letter.lower(), each) for each in given]
-        return None if given is None and letter in "ox" else self.arguments[letter](given)
+        return None if given is None and letter in "oex" else self.arguments[letter](given)
 
     def value(self, number) -> Value:
         if _number(number) < 0:

@@ -9,7 +9,8 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, values
+from . import program as ir
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, part, values
 
 
 class Facts:
@@ -34,7 +35,7 @@ class Facts:
         pointers = {value: [each for each in given if _is_pointer(each)] for value, given in self.sources.items()}
         arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
         accesses = [o for o in operations if o.name in ACCESSES]
-        reached = [(o, _origins(next(filter(_is_pointer, values(o.args))), pointers)) for o in accesses]
+        reached = [(o, _origins(part(o, "p"), pointers)) for o in accesses]
         stored = set().union(*(origins for o, origins in reached if o.name in STORES))
         self.written = {arguments[value] for value in stored if value in arguments}
         loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
@@ -73,11 +74,11 @@ class Facts:
         wanted = [v for o in operations if o in self._kept or o.name == "cond_branch" for v in conditions(o)]
         for each in operations:
             if each.name in ACCESSES:  # all but what is stored, or stands in lanes that are switched off
-                place = 2 if each.name == "masked_load" else 1 if each.name in STORES else None
-                wanted += values([arg for i, arg in enumerate(each.args) if i != place])
+                letters = ir.OPERATIONS[each.name][0][0]
+                wanted += values([arg for letter, arg in zip(letters, each.args) if letter not in "we"])
         found = reached(wanted, self.deciders)
-        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found and o.args[2] is not None]
-        return found | reached([o.args[2] for o in loads], self.deciders)
+        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found]
+        return found | reached(values([part(o, "e") for o in loads]), self.deciders)
 
     @functools.cached_property
     def needed(self) -> set[Operation]:
@@ -100,8 +101,8 @@ class Facts:
     def unfilled(self) -> dict[Value, list[Operation]]:
         """By value that a store writes, the masked loads without `other` that it follows from."""
         stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
-        loads = [o for o in self.program.operations() if o.name == "masked_load" and o.args[2] is None]
-        made_of = {o.args[1]: reached([o.args[1]], self.sources) for o in stores}
+        loads = [o for o in self.program.operations() if o.name == "masked_load" and part(o, "e") is None]
+        made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
     def _only_operation(self, body: Block) -> str:
@@ -275,7 +276,7 @@ def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterato
     """Masks that are the same for all lanes, or along an axis along which the pointer is not."""
     for each in operations:
         if each.name in ("masked_load", "masked_store") and each.location.line:
-            pointer, mask = each.args[0], each.args[1 if each.name == "masked_load" else 2]
+            pointer, mask = part(each, "p"), part(each, "m")
             same = sorted(_varies(pointer, made) - _varies(mask, made))
             if same and mask in made:
                 axis = -1 if len(same) == len(pointer.type.shape) else same[0]

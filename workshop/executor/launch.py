@@ -170,11 +170,11 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
             storage.defined = storage.defined.repeat_interleave(storage.units // len(storage.defined))
     if not numbers.numel():
         return launch
-    written = {label for number, (label, _) in enumerate(values) if number in facts.written}
-    machine = Machine(program, memory, grid, written)
+    memory.written = {label for number, (label, _) in enumerate(values) if number in facts.written}
+    machine = Machine(program, memory, grid)
     given = [value for _, value in values]
     if facts.waits and not only_addresses:
-        _in_turns(memory, [Machine(program, memory, grid, written) for _ in range(numbers.numel())], given)
+        _in_turns(memory, [Machine(program, memory, grid) for _ in range(numbers.numel())], given)
         return launch
     size = MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
     for first in range(0, numbers.numel(), size):

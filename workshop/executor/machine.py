@@ -109,42 +109,34 @@ class Step:
             made.update(operation.results)
         self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
 
-    def computed(self, given: list):
-        """The result on values that are written out. What follows from undefined lanes is undefined, too."""
-        if self.does is None:
-            self.does = _function(self.operation)
-        tensors = []
-        for each in given:
-            if type(each) is Doubtful:
-                return self._doubtful(given)
-            tensors.append(each if type(each) is torch.Tensor else plain(each))
-        return self.does(*tensors)
-
-    def _doubtful(self, given: list):
-        operation, name = self.operation, self.operation.name
-        found = self.does(*map(plain, given))
-        if name in MOVES:
-            also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
-            return without_doubt(found, MOVES[name](operation, *also))
-        return found if name in arithmetic.WHOLE.keys() - {"dot"} else without_doubt(found, follows(name, given, found))
-
     def compute(self, given: list, too_many: bool = False):
-        """The result, written out only where that has to be. It is UNKNOWN where that is too_many lanes."""
-        found = None if self.rule is None else self.rule(self.operation, *given)
+        """The result, written out only where that has to be. It is UNKNOWN where that is too_many lanes.
+
+        What follows from undefined lanes is undefined, too.
+        """
+        operation, name = self.operation, self.operation.name
+        found = None if self.rule is None else self.rule(operation, *given)
         if found is not None:
             return found
         if too_many or any(each is UNKNOWN for each in given):
-            return UNKNOWN if self.result is not None else [UNKNOWN] * len(self.operation.results)
-        return self.computed(given)
+            return UNKNOWN if self.result is not None else [UNKNOWN] * len(operation.results)
+        if self.does is None:
+            self.does = _function(operation)
+        found = self.does(*map(plain, given))
+        if Doubtful not in map(type, given) or name in arithmetic.WHOLE.keys() - {"dot"}:
+            return found
+        if name not in MOVES:
+            return without_doubt(found, follows(name, given, found))
+        also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
+        return without_doubt(found, MOVES[name](operation, *also))
 
 
 class Machine:
-    """Runs batches of programs of one launch. `written`: the tensors that a store may reach."""
+    """Runs batches of programs of one launch."""
 
-    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int], written: set[str]):
+    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int]):
         self.program, self.memory, self.grid = program, memory, grid
         self.facts = about(program)
-        self.written = memory.written = written
         self.only_addresses = memory.only_addresses
         self.env = Env(self.facts.constants)
         self.ids: tuple[Number, ...] = ()
@@ -476,9 +468,7 @@ class Machine:
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
     def do_load(self, operation: Operation, on, pointer, *_):
-        return self.do_masked_load(operation, on, pointer, None, None)
-
-    def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
+        mask, other = ir.part(operation, "m"), ir.part(operation, "e")
         access = self._access("load", pointer, mask, on)
         decides = self.only_addresses and operation.results[0] in self.facts.deciding_values
         return self._loaded(access, None if other is None else self.env[other], mask is not None, decides)
@@ -497,7 +487,7 @@ class Machine:
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:
             found = memory.load(regions[0]).reshape(count, *shape)
-            return found.clone() if regions[0].argument.name in self.written else found
+            return found.clone() if regions[0].argument.name in memory.written else found
         if active == total:
             found = torch.empty((count, *shape), dtype=dtype)
         elif other is not None:
@@ -512,11 +502,12 @@ class Machine:
             return without_doubt(found, ~plain(access.mask) if shape else ~access.on)
         return found
 
-    def do_store(self, operation: Operation, on, pointer, value, *_):
-        self.do_masked_store(operation, on, pointer, value, None)
+    do_masked_load = do_load
 
-    def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._stored(self._access("store", pointer, mask, on), self.env[value], value)
+    def do_store(self, operation: Operation, on, pointer, value, *_):
+        self._stored(self._access("store", pointer, ir.part(operation, "m"), on), self.env[value], value)
+
+    do_masked_store = do_store
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
