@@ -32,15 +32,17 @@ class Facts:
         self.waits |= {o for o in operations if o.name == "atomic_poll"}
         self.combines = {o: self._only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
         self.sources = sources_of(program)
-        pointers = {value: [each for each in given if _is_pointer(each)] for value, given in self.sources.items()}
+        kinds = "pointer", "descriptor"
+        made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
         arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
-        accesses = [o for o in operations if o.name in ACCESSES]
-        reached = [(o, _origins(part(o, "p"), pointers)) for o in accesses]
-        stored = set().union(*(origins for o, origins in reached if o.name in STORES))
+        touched = {o: reached([part(o, "p")], made_of) for o in operations if o.name in ACCESSES}
+        # The pointers that nothing in the program makes, and that an access may come from.
+        origins = {o: {value for value in found if not made_of.get(value)} for o, found in touched.items()}
+        stored = set().union(*(found for o, found in origins.items() if o.name in STORES))
         self.written = {arguments[value] for value in stored if value in arguments}
         loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
-        meet = sum(not stored.isdisjoint(origins) for _, origins in reached)
-        self.marks = meet > 1 or loops or any(o.name.startswith("atomic") for o in operations)
+        meet = sum(not stored.isdisjoint(found) for found in origins.values())
+        self.marks = meet > 1 or loops or any(o.name in ATOMICS for o in operations)
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
@@ -84,7 +86,8 @@ class Facts:
     def needed(self) -> set[Operation]:
         """And scalars that a kernel asserts or assumes, if they follow from no tensor."""
         operations = list(self.program.operations())
-        said = {o: reached(values(o.args[:1]), self.deciders) for o in operations if _says_scalar(o)}
+        says = [o for o in operations if o.name in ("assert", "assume") and not o.args[0].type.shape]
+        said = {o: reached(o.args[:1], self.deciders) for o in says}
         read = {result for o in operations if o.name in ACCESSES for result in o.results}
         said = {o: found for o, found in said.items() if found.isdisjoint(read)}
         found = self.deciding_values.union(*said.values())
@@ -114,19 +117,6 @@ class Facts:
             return first.name
         blocks = first.args[0].region.blocks
         return self._only_operation(blocks[0]) if len(blocks) == 1 else ""
-
-
-def _is_pointer(value: Value) -> bool:
-    return value.type.scalar.kind in ("pointer", "descriptor")
-
-
-def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
-    """The pointers that nothing in the program makes, and that one may come from."""
-    return {value for value in reached([pointer], sources) if not sources.get(value)}
-
-
-def _says_scalar(operation: Operation) -> bool:
-    return operation.name in ("assert", "assume") and not operation.args[0].type.shape
 
 
 def _has(operation: Operation, names: set[str]) -> bool:

@@ -533,44 +533,45 @@ class Machine:
     # --- atomics ----------------------------------------------------------------------------------------
 
     def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing(how.name))
+        access = self._access("atomic", pointer, mask, on)
+        return self._atomic(operation, access, arithmetic.ATOMICS[how.name], value)
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
-        wanted = self.flat(expected)
-        compared = lambda old, new, at: torch.where(equal(old, wanted[at]), new, old)  # noqa: E731
-        return self._atomic(operation, self._access("atomic", pointer, None, on), value, compared)
+        def compared(old, wanted, new):
+            return torch.where(equal(old, wanted), new, old)
+
+        return self._atomic(operation, self._access("atomic", pointer, None, on), compared, expected, value)
 
     def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on))
+        return self._atomic(operation, self._access("atomic", pointer, mask, on), lambda old: old)
 
     def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing("XCHG"))
+        self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["XCHG"], value)
 
     def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, self._access("atomic", pointer, None, waiting))
+            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), lambda old: old)
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, access: Access, value: Value | None = None, change=lambda old, *_: old):
-        """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
+    def _atomic(self, operation: Operation, access: Access, change: Callable, *given: Value):
+        """An atomic of each lane. change(old, *given): what it writes. Returns the old values."""
         if self.only_addresses:
             raise TooLarge
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
-        new = None if value is None else self.flat(value)
+        values = [self.flat(each) for each in given]
         old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
         for region in self.memory.regions(access):
             region = region.one_by_one()
             at = region.places
 
             def changed(before, chosen, at=at):
-                lanes = at[chosen]
-                return change(before, before if new is None else new[lanes], lanes)
+                return change(before, *(each[at[chosen]] for each in values))
 
             old[at] = self.memory.atomic(region, semantics, changed)
         return old.reshape(-1, *access.shape)
@@ -645,7 +646,7 @@ class Machine:
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomic(operation, access, value, _changing(name))
+        self._atomic(operation, access, arithmetic.ATOMICS[name], value)
 
     # --- what a kernel says -------------------------------------------------------------------------------
 
@@ -745,11 +746,6 @@ def _both(choice: torch.Tensor, on) -> torch.Tensor:
 def _padding(*args) -> float:
     """What lanes outside of a view hold, by the arguments of an operation."""
     return math.nan if Enum("PADDING_OPTION", "PAD_NAN") in args else 0.0
-
-
-def _changing(name: str) -> Callable:
-    """What an atomic operation leaves in memory, of (the old values, the new ones, their lanes)."""
-    return lambda old, new, at: arithmetic.ATOMICS[name](old, new)
 
 
 def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:

@@ -78,9 +78,6 @@ def row_major(shape) -> tuple[int, ...]:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-_FAR = 1 << 63
-
-
 class Kept:
     """A value of several tensors, each with a leading axis for the programs; what else its fields hold is the same.
 
@@ -143,8 +140,7 @@ class Affine(Symbolic):
         base, bits = self.base, 8 * self.dtype.itemsize
         if bits == 64 or self.is_uniform:
             self.base = wrapped(base, bits)
-            if not all(-_FAR < step < _FAR for step in self.parts):
-                self.parts = tuple(wrapped(step, 64) for step in self.parts)
+            self.parts = tuple([wrapped(step, 64) for step in self.parts])
             return self
         low, high = (base, base) if isinstance(base, int) else (int(base.min()), int(base.max()))
         for size, step in zip(self.shape, self.parts):
