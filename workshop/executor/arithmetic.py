@@ -70,6 +70,14 @@ def by_numpy(operation: Callable, count: int = 1) -> Callable:
     return call
 
 
+@functools.cache
+def by_c(name: str, count: int = 1) -> Callable:
+    """The C library's function of so many float64, number by number: where torch and numpy have none."""
+    function = getattr(ctypes.CDLL(None), name)
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * count
+    return by_numpy(np.vectorize(function, otypes=[np.float64]), count)
+
+
 def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Integers as narrower ones: the low bits."""
     return x.bitwise_and(1).bool() if dtype == torch.bool else x.to(dtype)
@@ -188,7 +196,7 @@ CONVERSIONS: dict[str, Callable] = {name: _typed(convert) for name, convert in {
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
     if x.dtype == torch.float64:
-        return _fma64()(x, y, z)
+        return by_c("fma", 3)(x, y, z)
     total = (x.double() * y.double()).add_(z)
     # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
     fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
@@ -203,14 +211,6 @@ def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z of float32 or narrower, as float64 rounded to odd."""
     return odd_sum(x.double() * y.double(), z.double())
-
-
-@functools.cache
-def _fma64() -> Callable:
-    """That of the C library, number by number: torch and numpy have none."""
-    function = ctypes.CDLL(None).fma
-    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * 3
-    return by_numpy(np.vectorize(function, otypes=[np.float64]), 3)
 
 
 def _umulhi(x, y):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Iterable
@@ -56,16 +55,13 @@ def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
     options = {name: value for name, value in kwargs.items() if name not in names}
     given = {name: value for name, value in kwargs.items() if name in names}
     try:
-        bound = _signature(kernel.fn).bind(*args, **given)
+        bound = kernel.signature.bind(*args, **given)
     except TypeError as error:
         near = next((name for name in options if name.lower() in map(str.lower, names)), "")
         got = f". It gets '{near}'" * bool(near)
         raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}{got}") from None
     bound.apply_defaults()
     return {name: _number(value) for name, value in bound.arguments.items()}, options
-
-
-_signature = functools.lru_cache(256)(inspect.signature)
 
 
 def _number(value):

@@ -204,15 +204,9 @@ def operations_in(region: Region, calls: bool = False) -> Iterator[Operation]:
 
 def values(arg) -> list[Value]:
     """The Values among the arguments of an operation, those in lists too, in their order."""
-    if isinstance(arg, Value):
-        return [arg]
-    found = []
-    for each in arg if isinstance(arg, (list, tuple)) else ():
-        if isinstance(each, Value):
-            found.append(each)
-        elif isinstance(each, (list, tuple)):
-            found += values(each)
-    return found
+    if isinstance(arg, (list, tuple)):
+        return [value for each in arg for value in values(each)]
+    return [arg] if isinstance(arg, Value) else []
 
 
 # --- the operations: what each takes, gives and does --------------------------------------------------------
