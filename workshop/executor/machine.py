@@ -481,7 +481,7 @@ class Machine:
         memory, shape, dtype = self.memory, access.shape, access.dtype
         regions = memory.regions(access)
         if self.only_addresses:
-            found = memory.whole_numbers(access, regions, other) if decides else None
+            found = memory.whole_numbers(access, other) if decides else None
             return UNKNOWN if found is None else found
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
@@ -518,9 +518,8 @@ class Machine:
             if isinstance(value, Doubtful):
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
-                    place = tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,)
-                    program = region.number(region.programs, place)
-                    memory.undefined("store", region.argument.name, program, self._undefined_by(source))
+                    who, line = region.program_of(lanes), self._undefined_by(source)
+                    memory.undefined("store", region.argument.name, who, line)
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
 

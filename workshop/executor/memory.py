@@ -180,7 +180,7 @@ class Memory:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
         count, overlap = self.batch.numel(), access.kind == "load"  # whether boxes may
         if self.only_addresses:
-            return self._blocks(access, argument, np.arange(count) if live is None else live, start, limits, steps)
+            return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
         if not self.in_pages:
             step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
@@ -210,17 +210,15 @@ class Memory:
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
-    def _blocks(self, access: Access, argument: Argument, programs: np.ndarray, start, limits, steps) -> list[Region]:
-        """The blocks of these programs, those of the same shape together."""
-        radix = row_major([n + 1 for n in access.shape])
+    def _blocks(self, access: Access, argument: Argument, count: int, start, limits, steps) -> list[Region]:
+        """The blocks of so many programs, those of the same shape together."""
+        starts, radix = np.broadcast_to(start, count), row_major([n + 1 for n in access.shape])
         shape, found = sum(n * step for n, step in zip(limits, radix)), []
         if isinstance(shape, int):
-            return [Blocks(access, argument, tuple(limits), programs, np.broadcast_to(start, len(programs)), steps)]
-        for each in each_once(np.atleast_1d(shape)):
-            chosen = np.broadcast_to(shape == each, len(programs))
-            starts = np.broadcast_to(start, len(programs))[chosen]
+            return [Blocks(access, argument, tuple(limits), starts, steps)]
+        for each in each_once(shape):
             counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
-            found.append(Blocks(access, argument, counts, programs[chosen], starts, steps))
+            found.append(Blocks(access, argument, counts, starts[shape == each], steps))
         return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
@@ -311,16 +309,17 @@ class Memory:
                 self._note_readers(region if region.distinct else region.one_by_one())
         return region.read()
 
-    def whole_numbers(self, access: Access, regions: list[Region], other) -> torch.Tensor | None:
+    def whole_numbers(self, access: Access, other) -> torch.Tensor | None:
         """What a load gives, where only addresses are wanted: integers from tensors that are known; None for others."""
-        known = all(r.argument.name not in self.written and getattr(r.storage, "content", None) for r in regions)
         count = self.batch.numel()
-        if access.dtype.is_floating_point or other is UNKNOWN or not known or count * access.size > MOST_READ:
+        if access.dtype.is_floating_point or other is UNKNOWN or count * access.size > MOST_READ:
             return None
         fill = 0 if other is None else plain(other).to(access.dtype)
         found = torch.zeros((count, *access.shape), dtype=access.dtype) + fill
-        for region in regions:
-            region.put(found, region.storage.content(region.at).to(access.dtype))
+        for lanes in self._lanes(access):
+            if lanes.argument.name in self.written or not getattr(lanes.storage, "content", None):
+                return None
+            lanes.put(found, lanes.storage.content(lanes.at).to(access.dtype))
         return found
 
     def store(self, region: Region, values: torch.Tensor) -> None:
@@ -375,8 +374,7 @@ class Memory:
             return
         good = region.noted(region.storage.defined)
         if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
-            place = tuple((~good).nonzero()[0].tolist())
-            self.undefined("read", region.argument.name, region.number(region.programs, place), region.access.where)
+            self.undefined("read", region.argument.name, region.program_of(~good), region.access.where)
 
     def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
         found = self.launch.undefined

@@ -98,9 +98,9 @@ class Region:
         """The numbers of the programs among all that run, by those in the batch."""
         return batch[self.programs]
 
-    def number(self, numbers: torch.Tensor, place: tuple[int, ...]) -> int:
-        """That of one lane, of `programs`, `lane` or `at`."""
-        return int(numbers.expand(self.shape)[place])
+    def program_of(self, lanes: torch.Tensor) -> int:
+        """That of the first of these lanes, by its number in the batch."""
+        return int(self.programs.expand(self.shape)[lanes.expand(self.shape)][0])
 
     def one_by_one(self) -> Lanes:
         parts = (part.expand(self.shape).reshape(-1) for part in (self.programs, self.lane, self.at))
@@ -173,24 +173,16 @@ class Box(Region):
 class Blocks(Region):
     """As a Box, of programs whose blocks begin anywhere. Only addresses are wanted of them.
 
-    numbers, starts: of each program, (programs,), its number in the batch, and its first element.
+    starts: of each program, (programs,), its first element.
     """
 
     counts: tuple[int, ...]
-    numbers: np.ndarray
     starts: np.ndarray
     steps: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return len(self.starts), *self.counts
-
-    @property
-    def at(self) -> torch.Tensor:
-        return lattice(self.starts, self.steps, self.counts)
-
-    def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
-        whole[torch.from_numpy(self.numbers), *map(slice, self.counts)] = part
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
