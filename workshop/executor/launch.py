@@ -167,15 +167,15 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     if not numbers.numel():
         return launch
     memory.written = {label for number, (label, _) in enumerate(values) if number in facts.written}
-    machine = Machine(program, memory, grid)
-    given = [value for _, value in values]
-    if facts.waits and not only_addresses:
-        _in_turns(memory, [Machine(program, memory, grid) for _ in range(numbers.numel())], given)
+    given, in_turns = [value for _, value in values], bool(facts.waits) and not only_addresses
+    size = 1 if in_turns else MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
+    batches = torch.arange(numbers.numel(), dtype=torch.int32).split(size)
+    machines = (Machine(program, memory, grid, batch) for batch in batches)
+    if in_turns:
+        _in_turns(memory, [*machines], given)
         return launch
-    size = MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
-    for first in range(0, numbers.numel(), size):
-        batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
-        for _ in machine.start(given, batch):
+    for machine in machines:
+        for _ in machine.start(given):
             pass
     return launch
 
@@ -207,18 +207,15 @@ def _as(type: Type, value):
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
     """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
-    waiting = []
-    for number, machine in enumerate(machines):
-        batch = torch.tensor([number], dtype=torch.int32)
-        waiting.append((machine, batch, machine.start(given, batch)))
+    waiting = [(machine, machine.start(given)) for machine in machines]
     while waiting:
         before, still = memory.changes, []
-        for machine, batch, steps in waiting:
-            memory.batch = batch
+        for machine, steps in waiting:
+            memory.batch = machine.batch
             if next(steps, FINISHED) is not FINISHED:
-                still.append((machine, batch, steps))
+                still.append((machine, steps))
         if len(still) == len(waiting) and memory.changes == before:
-            machine, memory.batch, _ = still[0]
+            machine, memory.batch = still[0][0], still[0][0].batch
             why = "This wait never ends: no program that still runs can change what it waits for"
             raise NeverEnds(why, memory.launch.kernel, memory.program_at(0), *memory.text(machine.where))
         waiting = still

@@ -132,25 +132,22 @@ class Step:
 
 
 class Machine:
-    """Runs batches of programs of one launch."""
+    """Runs some programs of a launch. batch: their numbers in memory.programs."""
 
-    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int]):
-        self.program, self.memory, self.grid = program, memory, grid
+    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int], batch: torch.Tensor):
+        self.program, self.memory, self.grid, self.batch = program, memory, grid, batch
         self.facts = about(program)
         self.only_addresses = memory.only_addresses
         self.env = Env(self.facts.constants)
-        self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
-
-    def start(self, arguments: list, batch: torch.Tensor) -> Steps:
-        """Run the programs with these numbers (in memory.programs). Each step ends where a program waits for others."""
-        self.memory.batch = batch
-        rest, ids = number(self.memory.programs[batch.long()]), []
-        for size in self.grid:
-            ids.append(rest % size if size > 1 else 0)
+        rest, self.ids = number(memory.programs[batch.long()]), ()
+        for size in grid:
+            self.ids += (rest % size if size > 1 else 0,)
             rest = rest // size
-        self.ids = tuple(ids)
-        self.env = Env(self.facts.constants)
+
+    def start(self, arguments: list) -> Steps:
+        """Run the programs. Each step ends where a program waits for others, and the next one needs memory.batch."""
+        self.memory.batch = self.batch
         return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
@@ -666,18 +663,16 @@ class Machine:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
     def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
-        printed = self.memory.launch.printed
-        everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
+        memory = self.memory
+        if not memory.watch.tell:
+            return
+        everybody = torch.ones(memory.batch.shape, dtype=torch.bool)
         wholes = [self.whole(value) for value in given]
-        for program in _both(everybody, on).nonzero().reshape(-1).tolist():
-            if len(printed) >= MAX_PRINTED:
-                return
+        for program in _both(everybody, on).nonzero().reshape(-1).tolist()[: MAX_PRINTED - memory.printed]:
             text = ", ".join(_printed(whole[program if len(whole) > 1 else 0]) for whole in wholes)
-            printed.append(f"pid {self.memory.program_at(program)} {prefix}{text}")
-            if len(printed) == MAX_PRINTED:
-                printed[-1] += "\n… (what the kernel prints from here on is not shown)"
-            if self.memory.watch.tell:
-                self.memory.watch.tell(printed[-1])
+            memory.printed += 1
+            end = "\n… (what the kernel prints from here on is not shown)" * (memory.printed == MAX_PRINTED)
+            memory.watch.tell(f"pid {memory.program_at(program)} {prefix}{text}{end}")
 
 
 def _function(operation: Operation) -> Callable:

@@ -60,6 +60,7 @@ class Memory:
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
+        self.printed = 0  # lines that the kernel has printed
         self.written: set[str] = set()  # the tensors that a store may reach
         self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched

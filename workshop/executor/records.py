@@ -339,6 +339,5 @@ class Launch:
     races: list[Race] = field(default_factory=list)
     race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
     storing: torch.Tensor | None = None
     steps: dict[tuple, tuple] = field(default_factory=dict)
