@@ -197,7 +197,7 @@ def too_much(data: dict, codec, answer: dict):
     for _ in range(100):
         deep = ["if_op", [[], -len(constants), True], 0, [[deep], []]]
     chain = [["call", [f"f{i}", []]] for i in range(31)]
-    extra = [[f"f{i}", len(types) - 1, False, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
+    extra = [[f"f{i}", len(types) - 1, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
              for i in range(30)]  # fmt: skip
     itself = ["call", [functions[1][0], list(range(len(functions[1][-1][0][0])))]]
     changes = {"recursion": (functions, [itself]), "calls": (functions + extra, []),

@@ -58,10 +58,9 @@ class _Writer:
     def function(self, function: Function) -> list:
         self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
         self.values: dict[Value, int] = {}
-        type, is_public = self.data(function.type), function.visibility == "public"
         promises = [[i, name, value] for i, each in function.promises.items() for name, value in each.items()]
         blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.region.blocks]
-        return [function.name, type, is_public, function.noinline, promises, blocks]
+        return [function.name, self.data(function.type), function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
         self.values.update(zip(values, itertools.count(len(self.values))))
@@ -169,7 +168,7 @@ class _Reader:
             self.declare(*row)
         for row in rows:
             self.body(self.program.functions[row[0]], row[-1])
-        _need(rows and self.program.kernel.visibility == "public", "no kernel")
+        _need(rows, "no kernel")
         for name in self.program.functions:
             self.size(name)
 
@@ -198,8 +197,8 @@ class _Reader:
 
     # functions
 
-    def declare(self, name, number, is_public, noinline, promises, blocks):
-        function = Function(_is(str, name), self.type(number), "public" if is_public else "private", bool(noinline))
+    def declare(self, name, number, noinline, promises, blocks):
+        function = Function(_is(str, name), self.type(number), bool(noinline))
         _need(function.type.kind == "function" and name not in self.program.functions, "not a function")
         for number, promise, value in promises:
             _need(re.fullmatch(r"tt\.\w+", _is(str, promise)), "not a promise")

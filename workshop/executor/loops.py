@@ -10,6 +10,7 @@ do, the guess is right, by induction.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import torch
 
@@ -135,24 +136,21 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
             return of(new, programs) + of(by, programs) * rounds.to(new.dtype)
         return of(_alike(old, new), programs)
 
-    try:
-        return mapped(grown, *_of_a_kind(old, new))
-    except Unlike:
-        return None
+    return _of_both(grown, old, new)
 
 
 def agrees(guess, found) -> bool:
+    return guess is found or _of_both(_alike, guess, found) is not None
+
+
+def _of_both(change: Callable, one, other):
+    """`mapped`; None where it is Unlike. A number that an operation gave as a tensor is as good as another one."""
+    if isinstance(one, Affine) != isinstance(other, Affine):
+        one, other = plain(one), plain(other)
     try:
-        return guess is found or mapped(_alike, *_of_a_kind(guess, found)) is not None
+        return mapped(change, one, other)
     except Unlike:
-        return False
-
-
-def _of_a_kind(one, other):
-    """A number that an operation gave as a tensor is as good as another one."""
-    if isinstance(one, Affine) == isinstance(other, Affine):
-        return one, other
-    return plain(one), plain(other)
+        return None
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

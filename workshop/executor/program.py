@@ -166,7 +166,6 @@ class Function:
 
     name: str
     type: Type
-    visibility: str = "public"
     noinline: bool = False
     region: Region = field(default_factory=Region)
     promises: dict[int, dict[str, int]] = field(default_factory=dict)

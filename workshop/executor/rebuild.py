@@ -97,7 +97,8 @@ class _Replay:
         """The function with its blocks, still empty."""
         type = self.type(function.type)
         self.builder = build = self.new_builder()  # one that stands in no other function
-        made = build.get_or_insert_function(self.module, function.name, type, function.visibility, function.noinline)
+        visibility = "public" if function is self.program.kernel else "private"
+        made = build.get_or_insert_function(self.module, function.name, type, visibility, function.noinline)
         self.module.push_back(made)
         for number, promises in function.promises.items():
             for name, value in promises.items():
