@@ -161,13 +161,7 @@ class Memory:
         if argument is None:
             return None
         offset = base - argument.address
-        ends, alike = offset, not argument.has_gaps and not any(isinstance(n, np.ndarray) for n in (*limits, live))
-        if self.only_addresses and alike and np.size(offset) > 2:
-            step = evenly(offset)
-            ends = offset if step is None or step % size else offset[[0, -1]]  # the others lie between
-        bad = outside(argument, ends, limits, steps, size)
-        if ends is not offset and np.any(bad):
-            bad = outside(argument, offset, limits, steps, size)
+        bad = outside(argument, offset, limits, steps, size)
         if bad is None:
             return None
         if np.any(bad):

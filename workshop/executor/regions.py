@@ -250,7 +250,7 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
     """
     reach = sum((count - 1) * step for count, step in zip(counts, steps))
     bad = (offset < 0) | (offset + reach > argument.extent * argument.itemsize - size)
-    bad |= (offset + argument.offset) % size != 0
+    bad |= (offset + argument.offset & size - 1) != 0
     if not argument.has_gaps:
         return bad
     if argument.itemsize != size:
