@@ -21,8 +21,7 @@ class Facts:
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
     program slice of all addresses and masks: the operations that decide which elements are touched.
-    steps, fixed, constants: what a Machine has prepared of the blocks, the values that are the same in every program
-    and launch, and these as they are kept.
+    steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
     """
 
     def __init__(self, program: Program):
@@ -46,7 +45,6 @@ class Facts:
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
-        self.fixed: set[Value] = set()
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
 

@@ -80,16 +80,15 @@ class Step:
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values.
-    fixed: whether all arguments are constants. stays: whether it gives the same in each round of the loop whose body
-    this is. rule: of values.SYMBOLIC. result: its only one. lanes: elements of its largest value.
+    stays: whether it gives the same in each round of the loop whose body this is. rule: of values.SYMBOLIC. result:
+    its only one. lanes: elements of its largest value.
 
     made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "given", "fixed", "stays", "rule", "result", "does",
-                 "lanes")  # fmt: skip
+    __slots__ = ("operation", "where", "control", "method", "ends", "given", "stays", "rule", "result", "does", "lanes")
 
-    def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
+    def __init__(self, operation: Operation, made: set[Value]):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -100,11 +99,7 @@ class Step:
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
-        taken = values(arguments) if pure else ()
-        self.fixed = pure and all(each.constant or each in fixed for each in taken)
-        self.stays = pure and made.isdisjoint(taken)
-        if self.fixed:
-            fixed.add(self.result)
+        self.stays = pure and made.isdisjoint(values(arguments))
         if not self.stays:
             made.update(operation.results)
         self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
@@ -211,11 +206,10 @@ class Machine:
         again: whether this is the body of a loop, and not its first round.
         """
         env, facts = self.env, self.facts
-        constants = facts.constants
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
             made = set(block.arguments)
-            facts.steps[block] = [Step(operation, facts.fixed, made) for operation in block.operations]
+            facts.steps[block] = [Step(operation, made) for operation in block.operations]
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
@@ -230,13 +224,11 @@ class Machine:
                 continue
             if step.method is not None:
                 found = step.method(self, operation, on, *operation.args)
-            elif again and step.stays or step.fixed and result in constants:
+            elif again and step.stays:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
                 found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
-                if step.fixed and found is not UNKNOWN:
-                    constants[result] = found
             if result is not None:
                 env[result] = found
             elif operation.results:
