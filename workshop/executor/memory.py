@@ -141,7 +141,7 @@ class Memory:
         address, mask, size = access.address, access.mask, access.dtype.itemsize
         if not isinstance(address, Affine) or not isinstance(mask, Rect | None):
             return None
-        steps = address.broadcast(access.shape).parts
+        steps = address.parts
         if any(step % size or step < 0 for step in steps):
             return None
         live, base = None, address.base

@@ -138,9 +138,6 @@ class Operation:
         """Its regions, or that of the function that it calls."""
         return [self.args[0].region] if self.name == "call" else self.regions
 
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"
-
 
 class Region:
     __slots__ = ("blocks",)

@@ -53,7 +53,7 @@ class Access:
         """By how many elements the address grows from lane to lane, along each axis; () where that differs."""
         if not isinstance(self.address, Affine):
             return ()
-        return tuple(step // self.dtype.itemsize for step in self.address.broadcast(self.shape).parts)
+        return tuple(step // self.dtype.itemsize for step in self.address.parts)
 
 
 @dataclass(eq=False)
