@@ -197,15 +197,7 @@ def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
     if x.dtype == torch.float64:
         return by_c("fma", 3)(x, y, z)
-    total = (x.double() * y.double()).add_(z)
-    # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
-    fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
-    doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
-    doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
-    if doubtful.any():
-        where = doubtful.nonzero(as_tuple=True)
-        total[where] = odd_fma(*(each.expand(total.shape)[where] for each in (x, y, z)))
-    return narrowed(total, x.dtype)
+    return narrowed(odd_fma(x, y, z), x.dtype)
 
 
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
