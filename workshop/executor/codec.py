@@ -158,18 +158,18 @@ class _Reader:
             self.types.append(self.new_type(*row))
         self.constants = [self.constant(*row) for row in data["constants"]]
         self.count = 0
-        self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
-        self.calls: dict[str, list[str]] = {}
+        self.sizes: dict[str, int] = {}  # by function: its operations, with those of what it calls
+        functions = self.program.functions
         self.arguments = dict.fromkeys("vopwme", self.value)
-        self.arguments |= {"t": self.type, "x": _enum, "b": self.target, "n": _number,
-                          "f": self.callee, "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
+        self.arguments |= {"t": self.type, "x": _enum, "b": self.target, "n": _number, "f": functions.__getitem__,
+                           "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
         rows = data["functions"]
         for row in rows:
             self.declare(*row)
         for row in rows:
-            self.body(self.program.functions[row[0]], row[-1])
+            self.body(functions[row[0]], row[-1])
         _need(rows, "no kernel")
-        for name in self.program.functions:
+        for name in functions:
             self.size(name)
 
     # types and constants
@@ -208,9 +208,7 @@ class _Reader:
 
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
-        self.calls[function.name] = self.called = []
         self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
-        before = self.count
         _same(function.entry.arguments, function.type.parts[0])
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -223,21 +221,18 @@ class _Reader:
                 _need(end.name == "cond_branch", "a block without an end")
                 _same(end.args[:1], [ir.BOOL])
                 _need(not end.args[1].arguments and not end.args[2].arguments, "a condition hands on no values")
-        self.sizes[function.name] = self.count - before
 
     def target(self, number) -> Block:
         """The front end branches forwards only: loops are operations of their own."""
         return self.blocks[_number(number, self.at + 1)]
 
-    def callee(self, name) -> Function:
-        self.called.append(name)
-        return self.program.functions[name]
-
     def size(self, name: str, depth: int = 0) -> int:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
-        self.sizes[name] += sum(self.size(each, depth + 1) for each in self.calls[name])
-        self.calls[name] = []  # counted
+        if name not in self.sizes:
+            operations = list(ir.operations_in(self.program.functions[name].region))
+            called = [each.args[0].name for each in operations if each.name == "call"]
+            self.sizes[name] = len(operations) + sum(self.size(each, depth + 1) for each in called)
         _need(self.sizes[name] <= MAX_EXPANDED, "too many calls")
         return self.sizes[name]
 
