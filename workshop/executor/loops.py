@@ -124,7 +124,7 @@ def ahead(rounds: torch.Tensor, first: int, last: int) -> tuple[torch.Tensor, to
 
 
 def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
-    """What loops hand on so many rounds after `new`, if it grows as from `old` to `new`; None if nobody can tell.
+    """What loops hand on so many rounds after `new`, if it grows as from `old` to `new`. Raises Unlike otherwise.
 
     rounds: for each of `programs`, their numbers in the batch.
     """
@@ -139,18 +139,17 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
     return _of_both(grown, old, new)
 
 
-def agrees(guess, found) -> bool:
-    return guess is found or _of_both(_alike, guess, found) is not None
+def compare(guess, found) -> None:
+    """Raises Unlike where a guess is not what was found."""
+    if guess is not found:
+        _of_both(_alike, guess, found)
 
 
 def _of_both(change: Callable, one, other):
-    """`mapped`; None where it is Unlike. A number that an operation gave as a tensor is as good as another one."""
+    """`mapped`. A number that an operation gave as a tensor is as good as another one."""
     if isinstance(one, Affine) != isinstance(other, Affine):
         one, other = plain(one), plain(other)
-    try:
-        return mapped(change, one, other)
-    except Unlike:
-        return None
+    return mapped(change, one, other)
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ import torch
 from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
-from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
+from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, ahead, compare, continued, equal, left
 from .memory import Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
@@ -33,6 +33,7 @@ from .values import (
     Number,
     Rect,
     TooLarge,
+    Unlike,
     View,
     column,
     doubt,
@@ -316,10 +317,10 @@ class Machine:
             again = True
 
     def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
-        """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
+        """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `loops`."""
         memory, count = self.memory, self.memory.batch.numel()
         rounds = left(*map(tensor, bounds), on, count)
-        most, first, everybody = int(rounds.max()), 0, torch.arange(count)
+        most, first = int(rounds.max()), 0
         if most < 3 or count > MOST_TOGETHER:
             return None
         env, batch, ids, weight, seen = self.env, memory.batch, self.ids, memory.weight, memory.noted()
@@ -333,22 +334,19 @@ class Machine:
                 last = min(first + max(1, MOST_TOGETHER // count), most)
                 number, programs = ahead(rounds, first, last)
                 given = guess(number, programs)
-                if any(each is None for each in given):
-                    return None
                 self.env = Env(self.facts.constants, (env, programs))
                 self.ids = tuple(i if isinstance(i, int) else i[programs.numpy()] for i in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
-                if not all(map(agrees, guess(number + 1, programs)[1:], new)):
-                    memory.forget(seen)
-                    return None
+                for one, other in zip(guess(number + 1, programs)[1:], new):
+                    compare(one, other)
                 first = last
-        except (TooLarge, Fault, IllegalInstruction):  # one round after the other finds it in the usual order
+            return guess(rounds, torch.arange(count))[1:]
+        except (Unlike, TooLarge, Fault, IllegalInstruction):  # one round after the other finds it in the usual order
             memory.forget(seen)
             return None
         finally:
             self.env, memory.batch, memory.weight, self.ids = env, batch, weight, ids
-        return guess(rounds, everybody)[1:]
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
