@@ -295,7 +295,7 @@ def _products(operations: list[Operation], sources: dict, made: dict, arguments:
     terms = {value: sources[value] for value, each in made.items() if each.name in _OF_OFFSETS}
     offsets = reached([each.args[1] for each in operations if each.name == "addptr"], terms)
     for each in operations:  # in their order: two processes must say the same
-        if each.name == "mul" and each.results[0] in offsets and each.results[0].type.scalar.is_integer(32):
+        if each.name == "mul" and each.results[0] in offsets and each.results[0].type.scalar == ir.INT32:
             given = values(each.args)
             names = [arguments[first] for first in (_spread(value, made) for value in given) if first in arguments]
             if len(names) == 1 and not numbers.isdisjoint(reached(given, sources)):

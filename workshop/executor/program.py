@@ -76,13 +76,6 @@ class Type:
         """A block of the same elements with another shape; a number for an empty shape."""
         return Type("block", element=self.scalar, shape=tuple(shape)) if shape else self.scalar
 
-    # Triton's front end asks its own types so.
-    def is_integer(self, bits: int) -> bool:
-        return self.kind == "int" and self.bits == bits
-
-    def is_fp16(self) -> bool:
-        return self.name == "f16"
-
     def __str__(self) -> str:
         if self.kind == "block":
             return f"tensor<{'x'.join(map(str, self.shape))}x{self.element}>"
