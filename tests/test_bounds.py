@@ -10,7 +10,7 @@ import torch
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax import BOUNDS, PLAIN, reference
-from workshop.executor.formats import tf32
+from workshop.executor.arithmetic import tf32
 
 DRAWS = 50
 BLOCK = 256

@@ -197,7 +197,7 @@ def too_much(data: dict, codec, answer: dict):
     for _ in range(100):
         deep = ["if_op", [[], -len(constants), True], 0, [[deep], []]]
     chain = [["call", [f"f{i}", []]] for i in range(31)]
-    extra = [[f"f{i}", len(types) - 1, False, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
+    extra = [[f"f{i}", len(types) - 1, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
              for i in range(30)]  # fmt: skip
     itself = ["call", [functions[1][0], list(range(len(functions[1][-1][0][0])))]]
     changes = {"recursion": (functions, [itself]), "calls": (functions + extra, []),
@@ -243,13 +243,14 @@ def compare(read: dict, cases: list, answer: dict):
         driver = types.SimpleNamespace(get_current_target=lambda gpu=gpu: gpu)
         semantic.driver = types.SimpleNamespace(active=driver)
         source = ASTSource(case.kernel, case.signature, case.constants, case.attributes)
-        expected, _ = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "ttir")
+        options = {"sanitize_overflow": False, **case.options}
+        expected, _ = rebuild.compile_program(source, gpu, options, "ttir")
         ours, _ = rebuild.compile_program(read[name], gpu, case.options, "ttir")
         answer["built"] += 1
         if lines(str(ours)) != lines(str(expected)):
             answer["built_otherwise"].append(name)
         if case.name in TO_LLVM:
-            expected, theirs = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "llir")
+            expected, theirs = rebuild.compile_program(source, gpu, options, "llir")
             ours, facts = rebuild.compile_program(read[name], gpu, case.options, "llir")
             answer["compiled"] += 1
             if facts["shared"] != theirs["shared"] or instructions(ours) != instructions(expected):

@@ -185,7 +185,7 @@ def test_rounds_that_run_at_once_access_what_they_would_one_by_one(name, m, n, b
             done = run(kernel(HEADER + text), (grid,), x, vast((m, n), (n, 1)), n + 3, m, n, B=block)
         except (Fault, TooLarge) as error:
             return [repr(error)]
-        stored = covered(done.spans["out_ptr"], 0, m * n)
+        stored = covered(done.arguments["out_ptr"].stored, 0, m * n)
         tensors = [(each.bytes_loaded, each.bytes_stored) for each in done.arguments.values()]
         return [stored, done.loads, done.stores, done.masked_lanes, *tensors]
 
@@ -212,7 +212,7 @@ def test_blocks_that_are_in_no_row_are_counted_as_one_by_one(end, monkeypatch):
         except Fault as error:
             return [repr(error)]
         tensors = [(each.bytes_loaded, each.bytes_stored) for each in done.arguments.values()]
-        return [covered(done.spans["out_ptr"], 0, m * n), done.masked_lanes, *tensors]
+        return [covered(done.arguments["out_ptr"].stored, 0, m * n), done.masked_lanes, *tensors]
 
     count = memory.Memory._count
     monkeypatch.setattr(memory.Memory, "_count", lambda self, *given: looked.extend(given[1]) or count(self, *given))

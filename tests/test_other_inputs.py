@@ -8,7 +8,7 @@ from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Strided, as_if_by_rows, rows_one_apart
-from workshop.executor.formats import tf32
+from workshop.executor.arithmetic import tf32
 
 BLOCK = 64
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from workshop.executor.formats import tf32
+from workshop.executor.arithmetic import tf32
 
 from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument

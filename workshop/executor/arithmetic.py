@@ -18,17 +18,177 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import (
-    CONVERSIONS,
-    bits,
-    by_numpy,
-    narrowed,
-    odd_sum,
-    tf32,
-    without_sign,
-    zero_extended,
-)  # fmt: skip
 from .program import Enum, Type
+
+# --- formats: how numbers are written in bits --------------------------------------------------------------
+
+SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
+
+
+def constant(method: str, args: tuple, type: Type) -> Tensor:
+    """What the builder's `method` makes, such as get_int32(7): a tensor of shape (1,) * (1 + rank)."""
+    dtype, shape = type.dtype, (1,) * (1 + len(type.shape))
+    value = {"get_null_value": 0, "get_all_ones_value": -1}.get(method, args[0])
+    if type.scalar.kind != "float":
+        value &= 2**64 - 1
+        return cut(torch.tensor(value - 2**64 if value >> 63 else value), dtype).reshape(shape)
+    number = torch.tensor(value, dtype=torch.float64)
+    return (number if dtype.itemsize == 8 else number.float().to(dtype)).reshape(shape)  # Triton's goes by float32, too
+
+
+def bits(x: Tensor) -> Tensor:
+    """The same bits as signed integers."""
+    return x.view(SIGNED[x.dtype.itemsize])
+
+
+def unsigned(x: Tensor) -> np.ndarray:
+    """The same bits as unsigned integers. torch has almost no operations for these; numpy has."""
+    return x.numpy().view(f"u{x.dtype.itemsize}")
+
+
+def without_sign(operation: Callable) -> Callable:
+    """numpy's `operation` of unsigned integers."""
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        with np.errstate(all="ignore"):
+            result = operation(unsigned(x), unsigned(y))
+        return torch.from_numpy(result if result.dtype == np.bool_ else result.view(f"i{result.itemsize}"))
+
+    return call
+
+
+def by_numpy(operation: Callable, count: int = 1) -> Callable:
+    """numpy's operation of `count` arguments, where torch's is not exact, or is not there."""
+
+    def call(*args: Tensor | float) -> Tensor:
+        if len(args) != count:  # numpy would write into one more
+            raise TypeError(f"{len(args)} arguments, not {count}")
+        with np.errstate(all="ignore"):
+            return torch.from_numpy(np.asarray(operation(*(x.numpy() if isinstance(x, Tensor) else x for x in args))))
+
+    return call
+
+
+@functools.cache
+def by_c(name: str, count: int = 1) -> Callable:
+    """The C library's function of so many float64, number by number: where torch and numpy have none."""
+    function = getattr(ctypes.CDLL(None), name)
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * count
+    return by_numpy(np.vectorize(function, otypes=[np.float64]), count)
+
+
+def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Integers as narrower ones: the low bits."""
+    return x.bitwise_and(1).bool() if dtype == torch.bool else x.to(dtype)
+
+
+def zero_extended(x: Tensor) -> Tensor:
+    """Integers of at most 32 bits without sign, as int64; int64 as it is."""
+    return x.long() if x.dtype in (torch.bool, torch.int64) else x.view(UNSIGNED[x.dtype.itemsize]).long()
+
+
+# --- between floating point formats ------------------------------------------------------------------------
+
+
+def odd_sum(x: Tensor, y: Tensor) -> Tensor:
+    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
+    total = x + y
+    part = total - x
+    error = (x - (total - part)) + (y - part)  # exactly
+    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
+    outward = (error > 0) == (total > 0)
+    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
+
+
+def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor:
+    """Floating point as a dtype of no more bits, rounded once: to nearest, ties to even, or toward zero."""
+    if x.dtype == torch.float64 and dtype.itemsize < 4:
+        # torch goes by float32 and rounds twice. Rounded to odd there, the second rounding gives what one gives.
+        single = narrowed(x, torch.float32, toward_zero=True)
+        x = (bits(single) | (single != x)).view(torch.float32)
+    if dtype.is_floating_point and dtype.itemsize == 1 and not toward_zero:
+        x = x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max)  # others give infinity (PTX: satfinite)
+    result = x.to(dtype)
+    if toward_zero:
+        result = (bits(result) - (result.to(x.dtype).abs() > x.abs()).to(SIGNED[dtype.itemsize])).view(dtype)
+    return result
+
+
+def tf32(x: Tensor) -> Tensor:
+    """float32 with 10 bits after the point: a card's tensor cores leave the other 13 out, and nothing rounds before."""
+    return torch.where(x.isnan(), x, (bits(x) & ~0x1FFF).view(torch.float32))
+
+
+def _float(x: Tensor, dtype: torch.dtype, mode=None) -> Tensor:
+    """fp_to_fp, fp_ext, fp_trunc. mode: of program.Enum, or None."""
+    wider = dtype.itemsize > x.dtype.itemsize
+    return x.to(dtype) if wider else narrowed(x, dtype, mode is not None and mode.name == "RTZ")
+
+
+# --- between integers and floating point -------------------------------------------------------------------
+
+
+def _from_integers(signed: bool) -> Callable:
+    """Rounded once. To float16 as well: where float32 would have to round, float16 is infinite."""
+
+    def convert(x: Tensor, dtype: torch.dtype) -> Tensor:
+        if x.dtype == torch.bool:
+            x = -x.to(torch.int8) if signed else x.to(torch.int8)
+        if dtype != torch.bfloat16 or x.dtype.itemsize < 4:
+            return (x if signed else x.view(UNSIGNED[x.dtype.itemsize])).to(dtype)
+        if x.dtype == torch.int32:
+            return narrowed((x if signed else zero_extended(x)).double(), dtype)
+        high = x >> 32 if signed else x >> 32 & 0xFFFFFFFF
+        return narrowed(odd_sum(high.double() * 2.0**32, (x & 0xFFFFFFFF).double()), dtype)
+
+    return convert
+
+
+def saturated(x: Tensor, dtype: torch.dtype, signed: bool = True) -> Tensor:
+    """Floating point toward zero to integers; what is too large as the largest of them (PTX: cvt.rzi).
+
+    NaN is 0, or the highest bit alone where float64 or 64 bits take part (PTX: cvt).
+    """
+    kind = np.dtype(f"{'i' if signed else 'u'}{dtype.itemsize}")
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    above = 2.0 * (most // 2 + 1)
+    if signed:
+        low, high = torch.aminmax(x)
+        if low >= least and high < above:
+            return x.to(dtype)
+    of_nan = torch.iinfo(dtype).min if torch.float64 == x.dtype or dtype == torch.int64 else 0
+    values = x.double().numpy()
+    inside = np.where((values > least - 1) & (values < above), values, 0).astype(kind)
+    found = np.where(values >= above, np.array(most, kind), np.where(values <= least, np.array(least, kind), inside))
+    return torch.where(x.isnan(), of_nan, torch.from_numpy(found.view(f"i{dtype.itemsize}")))
+
+
+def _to_integers(signed: bool) -> Callable:
+    """To i8 by 16 bits, as a card does, so that 300 is 44."""
+    return lambda x, dtype: saturated(x, torch.int16 if dtype == torch.int8 else dtype, signed).to(dtype)
+
+
+def _integer_cast(x: Tensor, dtype: torch.dtype, signed: bool) -> Tensor:
+    """The low bits, or more bits: copies of the sign, or 0."""
+    if dtype == torch.bool:
+        return cut(x, dtype)
+    if x.dtype == torch.bool:
+        return -x.to(dtype) if signed else x.to(dtype)
+    return x.to(dtype) if signed or dtype.itemsize <= x.dtype.itemsize else zero_extended(x).to(dtype)
+
+
+def _typed(convert: Callable) -> Callable:
+    """Operations of a Program get a type where the functions of this module get a dtype."""
+    return lambda x, type, *more: convert(x, type.dtype, *more)
+
+
+CONVERSIONS: dict[str, Callable] = {name: _typed(convert) for name, convert in {
+    "fp_to_fp": _float, "fp_ext": _float, "fp_trunc": _float, "si_to_fp": _from_integers(True),
+    "ui_to_fp": _from_integers(False),
+    "fp_to_si": _to_integers(True), "fp_to_ui": _to_integers(False), "int_cast": _integer_cast,
+    "bitcast": Tensor.view, "ptr_to_int": Tensor.view, "int_to_ptr": Tensor.view,
+}.items()}  # fmt: skip
 
 # --- products of numbers -----------------------------------------------------------------------------------
 
@@ -36,29 +196,13 @@ from .program import Enum, Type
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
     if x.dtype == torch.float64:
-        return _fma64()(x, y, z)
-    total = (x.double() * y.double()).add_(z)
-    # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
-    fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
-    doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
-    doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
-    if doubtful.any():
-        where = doubtful.nonzero(as_tuple=True)
-        total[where] = odd_fma(*(each.expand(total.shape)[where] for each in (x, y, z)))
-    return narrowed(total, x.dtype)
+        return by_c("fma", 3)(x, y, z)
+    return narrowed(odd_fma(x, y, z), x.dtype)
 
 
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z of float32 or narrower, as float64 rounded to odd."""
     return odd_sum(x.double() * y.double(), z.double())
-
-
-@functools.cache
-def _fma64() -> Callable:
-    """That of the C library, number by number: torch and numpy have none."""
-    function = ctypes.CDLL(None).fma
-    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * 3
-    return by_numpy(np.vectorize(function, otypes=[np.float64]), 3)
 
 
 def _umulhi(x, y):
@@ -236,16 +380,14 @@ _COMMUTE = {"add", "mul", "and", "or", "xor", "maxsi", "minsi", "maxui", "minui"
 _AT_ONCE = {"fadd": torch.sum, "fmul": torch.prod}
 
 
-def reduction(name: str) -> Callable[[Tensor, int], Tensor] | None:
-    """A reduction (x, dim) -> tensor whose combine function is the one operation `name`, or None.
+def reduced(name: str, x: Tensor, dim: int) -> Tensor | None:
+    """x without dim, whose elements the one operation `name` combines; None if its order matters.
 
     x is written out along dim. Sums and products of floating point are made in an order of torch's: in blocks and
     pairs, whose error grows with the logarithm of the length, as on a card. Each of float16's and bfloat16's rounds.
     """
-    return functools.partial(_reduced, name) if name in _COMMUTE else None
-
-
-def _reduced(name: str, x: Tensor, dim: int) -> Tensor:
+    if name not in _COMMUTE:
+        return None
     if name in _AT_ONCE and x.dtype.itemsize > 2:
         return _AT_ONCE[name](x, dim)
     if name in MAXIMUM:
@@ -265,7 +407,7 @@ STEP = 16  # of k, in one instruction: mma.m16n8k16, wgmma.k16, mfma_16x16x16
 
 
 def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
-    """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N). K must be written out in a or in b.
+    """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N).
 
     Products are exact and summed in float32, or float64 for float64; integers modulo 2**32. An accumulator of float16
     is rounded after each STEP products, as a matrix unit does. A card sums them in another order and cuts off low bits,
@@ -273,9 +415,6 @@ def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: i
     little is lost; here nothing is.
     """
     dtype = out_type.dtype
-    depth = max(a.shape[-1], b.shape[-2])
-    a = a.expand(*a.shape[:-1], depth)
-    b = b.expand(*b.shape[:-2], depth, b.shape[-1])
     if not a.is_floating_point():
         product = torch.matmul(a.double(), b.double())  # exact: its size is below K * 2**14
         return (product.long() + c.long()).to(dtype)
@@ -283,7 +422,7 @@ def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: i
         return torch.matmul(a, b) + c
     if a.dtype == torch.float32 and input_precision.name == "TF32":
         a, b = tf32(a), tf32(b)
-    steps = depth if dtype == torch.float32 else STEP
+    steps = a.shape[-1] if dtype == torch.float32 else STEP
     for x, y in zip(a.float().split(steps, -1), b.float().split(steps, -2)):
         c = (torch.matmul(x, y) + c.float()).to(dtype)
     return c
@@ -299,9 +438,8 @@ def dot_scaled(a, a_scale, a_kind, b, b_scale, b_kind, fast_math, a_k_pack, b_k_
     exponent: 2**(s - 127), NaN for 255; of float8 it is that number.
     """
     a, b = _unpacked(a, a_kind.name, -1 if a_k_pack else -2), _unpacked(b, b_kind.name, -2 if b_k_pack else -1)
-    depth = max(a.shape[-1], b.shape[-2])
-    a = a.expand(*a.shape[:-1], depth) * _scale(a_scale, depth)
-    b = b.expand(*b.shape[:-2], depth, b.shape[-1]) * _scale(b_scale, depth).transpose(-1, -2)
+    depth = a.shape[-1]
+    a, b = a * _scale(a_scale, depth), b * _scale(b_scale, depth).transpose(-1, -2)
     return (torch.matmul(a, b) + c.float()).to(out_type.dtype)
 
 
@@ -329,29 +467,24 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
 # --- the rest ----------------------------------------------------------------------------------------------
 
 
-def histogram(x: Tensor, bins: int, mask: Tensor | None = None) -> Tensor:
-    """x (P, N) of integers, written out -> (P, bins) int32. Counts modulo `bins`, as a card does."""
+def histogram(x: Tensor, bins: int, mask: Tensor | None, type: Type) -> Tensor:
+    """x (P, N) of integers -> (P, bins) int32. Counts modulo `bins`, as a card does."""
     if mask is not None:
         x, mask = torch.broadcast_tensors(x, mask)
-    counts = torch.zeros(x.shape[0], bins, dtype=torch.int32)
-    ones = torch.ones((), dtype=torch.int32).expand(x.shape) if mask is None else mask.to(torch.int32)
+    counts = torch.zeros(x.shape[0], bins, dtype=type.dtype)
+    ones = torch.ones((), dtype=type.dtype).expand(x.shape) if mask is None else mask.to(type.dtype)
     return counts.scatter_add_(1, zero_extended(x) % bins, ones)
 
 
-def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
+def gather(source: Tensor, index: Tensor, axis: int, type: Type) -> Tensor:
     """Elements of source along the block's axis `axis`, at the places that index says. Places outside are wrapped."""
-    dim = axis + 1
-    shape = [max(m, n) for m, n in zip(source.shape, index.shape)]
-    length = source.shape[dim]
-    source = source.expand(*shape[:dim], length, *shape[dim + 1 :])
-    index = index.expand(*shape[:dim], index.shape[dim], *shape[dim + 1 :]).long() % length
+    count, dim = max(len(source), len(index)), axis + 1
+    source = source.expand(count, *source.shape[1:])
+    index = index.expand(count, *index.shape[1:]).long() % source.shape[dim]
     if source.dtype.itemsize == 1:  # torch gathers no float8
         return torch.gather(bits(source), dim, index).view(source.dtype)
     return torch.gather(source, dim, index)
 
 
 # Operations on blocks that are written out: of the operands, and the type of the result.
-WHOLE: dict[str, Callable] = {
-    "gather": lambda source, index, axis, type: gather(source, index, axis), "dot": dot, "dot_scaled": dot_scaled,
-    "histogram": lambda x, bins, *mask_and_type: histogram(x, bins, *mask_and_type[:-1]),
-}  # fmt: skip
+WHOLE: dict[str, Callable] = {"gather": gather, "dot": dot, "dot_scaled": dot_scaled, "histogram": histogram}

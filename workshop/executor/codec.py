@@ -58,10 +58,9 @@ class _Writer:
     def function(self, function: Function) -> list:
         self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
         self.values: dict[Value, int] = {}
-        type, is_public = self.data(function.type), function.visibility == "public"
         promises = [[i, name, value] for i, each in function.promises.items() for name, value in each.items()]
         blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.region.blocks]
-        return [function.name, type, is_public, function.noinline, promises, blocks]
+        return [function.name, self.data(function.type), function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
         self.values.update(zip(values, itertools.count(len(self.values))))
@@ -159,17 +158,18 @@ class _Reader:
             self.types.append(self.new_type(*row))
         self.constants = [self.constant(*row) for row in data["constants"]]
         self.count = 0
-        self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
-        self.calls: dict[str, list[str]] = {}
-        self.arguments = {"v": self.value, "o": self.value, "t": self.type, "x": _enum, "b": self.target, "n": _number,
-                          "f": self.callee, "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
+        self.sizes: dict[str, int] = {}  # by function: its operations, with those of what it calls
+        functions = self.program.functions
+        self.arguments = dict.fromkeys("vopwme", self.value)
+        self.arguments |= {"t": self.type, "x": _enum, "b": self.target, "n": _number, "f": functions.__getitem__,
+                           "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
         rows = data["functions"]
         for row in rows:
             self.declare(*row)
         for row in rows:
-            self.body(self.program.functions[row[0]], row[-1])
-        _need(rows and self.program.kernel.visibility == "public", "no kernel")
-        for name in self.program.functions:
+            self.body(functions[row[0]], row[-1])
+        _need(rows, "no kernel")
+        for name in functions:
             self.size(name)
 
     # types and constants
@@ -197,8 +197,8 @@ class _Reader:
 
     # functions
 
-    def declare(self, name, number, is_public, noinline, promises, blocks):
-        function = Function(_is(str, name), self.type(number), "public" if is_public else "private", bool(noinline))
+    def declare(self, name, number, noinline, promises, blocks):
+        function = Function(_is(str, name), self.type(number), bool(noinline))
         _need(function.type.kind == "function" and name not in self.program.functions, "not a function")
         for number, promise, value in promises:
             _need(re.fullmatch(r"tt\.\w+", _is(str, promise)), "not a promise")
@@ -208,9 +208,7 @@ class _Reader:
 
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
-        self.calls[function.name] = self.called = []
         self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
-        before = self.count
         _same(function.entry.arguments, function.type.parts[0])
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -218,26 +216,23 @@ class _Reader:
             if end.name == "ret":
                 _same(end.args[0], function.type.parts[1])
             elif end.name == "branch":
-                _same(end.args[1], _types(end.args[0].arguments))
+                _same(end.args[1], [each.type for each in end.args[0].arguments])
             else:
                 _need(end.name == "cond_branch", "a block without an end")
                 _same(end.args[:1], [ir.BOOL])
                 _need(not end.args[1].arguments and not end.args[2].arguments, "a condition hands on no values")
-        self.sizes[function.name] = self.count - before
 
     def target(self, number) -> Block:
         """The front end branches forwards only: loops are operations of their own."""
         return self.blocks[_number(number, self.at + 1)]
 
-    def callee(self, name) -> Function:
-        self.called.append(name)
-        return self.program.functions[name]
-
     def size(self, name: str, depth: int = 0) -> int:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
-        self.sizes[name] += sum(self.size(each, depth + 1) for each in self.calls[name])
-        self.calls[name] = []  # counted
+        if name not in self.sizes:
+            operations = list(ir.operations_in(self.program.functions[name].region))
+            called = [each.args[0].name for each in operations if each.name == "call"]
+            self.sizes[name] = len(operations) + sum(self.size(each, depth + 1) for each in called)
         _need(self.sizes[name] <= MAX_EXPANDED, "too many calls")
         return self.sizes[name]
 
@@ -285,7 +280,7 @@ class _Reader:
     def argument(self, letter: str, given):
         if letter.isupper():
             return [self.argument(letter.lower(), each) for each in given]
-        return None if given is None and letter in "ox" else self.arguments[letter](given)
+        return None if given is None and letter in "oex" else self.arguments[letter](given)
 
     def value(self, number) -> Value:
         if _number(number) < 0:
@@ -294,9 +289,5 @@ class _Reader:
         return self.values[number]
 
 
-def _types(values: list[Value]) -> list[Type]:
-    return [each.type for each in values]
-
-
 def _same(values: list[Value], types):
-    _need(_types(values) == list(types), "values of other types")
+    _need([each.type for each in values] == list(types), "values of other types")

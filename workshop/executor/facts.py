@@ -9,7 +9,8 @@ import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, values
+from . import program as ir
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, part, values
 
 
 class Facts:
@@ -20,8 +21,7 @@ class Facts:
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
     program slice of all addresses and masks: the operations that decide which elements are touched.
-    steps, fixed, constants: what a Machine has prepared of the blocks, the values that are the same in every program
-    and launch, and these as they are kept.
+    steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
     """
 
     def __init__(self, program: Program):
@@ -31,19 +31,20 @@ class Facts:
         self.waits |= {o for o in operations if o.name == "atomic_poll"}
         self.combines = {o: self._only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
         self.sources = sources_of(program)
-        pointers = {value: [each for each in given if _is_pointer(each)] for value, given in self.sources.items()}
+        kinds = "pointer", "descriptor"
+        made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
         arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
-        accesses = [o for o in operations if o.name in ACCESSES]
-        reached = [(o, _origins(next(filter(_is_pointer, values(o.args))), pointers)) for o in accesses]
-        stored = set().union(*(origins for o, origins in reached if o.name in STORES))
+        touched = {o: reached([part(o, "p")], made_of) for o in operations if o.name in ACCESSES}
+        # The pointers that nothing in the program makes, and that an access may come from.
+        origins = {o: {value for value in found if not made_of.get(value)} for o, found in touched.items()}
+        stored = set().union(*(found for o, found in origins.items() if o.name in STORES))
         self.written = {arguments[value] for value in stored if value in arguments}
         loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
-        meet = sum(not stored.isdisjoint(origins) for _, origins in reached)
-        self.marks = meet > 1 or loops or any(o.name.startswith("atomic") for o in operations)
+        meet = sum(not stored.isdisjoint(found) for found in origins.values())
+        self.marks = meet > 1 or loops or any(o.name in ATOMICS for o in operations)
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
-        self.fixed: set[Value] = set()
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
 
@@ -73,17 +74,18 @@ class Facts:
         wanted = [v for o in operations if o in self._kept or o.name == "cond_branch" for v in conditions(o)]
         for each in operations:
             if each.name in ACCESSES:  # all but what is stored, or stands in lanes that are switched off
-                place = 2 if each.name == "masked_load" else 1 if each.name in STORES else None
-                wanted += values([arg for i, arg in enumerate(each.args) if i != place])
+                letters = ir.OPERATIONS[each.name][0][0]
+                wanted += values([arg for letter, arg in zip(letters, each.args) if letter not in "we"])
         found = reached(wanted, self.deciders)
-        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found and o.args[2] is not None]
-        return found | reached([o.args[2] for o in loads], self.deciders)
+        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found]
+        return found | reached(values([part(o, "e") for o in loads]), self.deciders)
 
     @functools.cached_property
     def needed(self) -> set[Operation]:
         """And scalars that a kernel asserts or assumes, if they follow from no tensor."""
         operations = list(self.program.operations())
-        said = {o: reached(values(o.args[:1]), self.deciders) for o in operations if _says_scalar(o)}
+        says = [o for o in operations if o.name in ("assert", "assume") and not o.args[0].type.shape]
+        said = {o: reached(o.args[:1], self.deciders) for o in says}
         read = {result for o in operations if o.name in ACCESSES for result in o.results}
         said = {o: found for o, found in said.items() if found.isdisjoint(read)}
         found = self.deciding_values.union(*said.values())
@@ -100,8 +102,8 @@ class Facts:
     def unfilled(self) -> dict[Value, list[Operation]]:
         """By value that a store writes, the masked loads without `other` that it follows from."""
         stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
-        loads = [o for o in self.program.operations() if o.name == "masked_load" and o.args[2] is None]
-        made_of = {o.args[1]: reached([o.args[1]], self.sources) for o in stores}
+        loads = [o for o in self.program.operations() if o.name == "masked_load" and part(o, "e") is None]
+        made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
     def _only_operation(self, body: Block) -> str:
@@ -115,19 +117,6 @@ class Facts:
         return self._only_operation(blocks[0]) if len(blocks) == 1 else ""
 
 
-def _is_pointer(value: Value) -> bool:
-    return value.type.scalar.kind in ("pointer", "descriptor")
-
-
-def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
-    """The pointers that nothing in the program makes, and that one may come from."""
-    return {value for value in reached([pointer], sources) if not sources.get(value)}
-
-
-def _says_scalar(operation: Operation) -> bool:
-    return operation.name in ("assert", "assume") and not operation.args[0].type.shape
-
-
 def _has(operation: Operation, names: set[str]) -> bool:
     return any(each.name in names for each in inner(operation))
 
@@ -135,10 +124,7 @@ def _has(operation: Operation, names: set[str]) -> bool:
 def inner(operation: Operation) -> Iterator[Operation]:
     """All operations in the regions of one, or in the function that it calls."""
     for region in operation.bodies:
-        for block in region.blocks:
-            for each in block.operations:
-                yield each
-                yield from inner(each)
+        yield from operations_in(region, calls=True)
 
 
 def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[Value]:
@@ -236,17 +222,17 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     sources = sources_of(program)
     live = reached(effects, sources)  # what an effect or the course of the kernel depends on
     named = {value for each in operations for value in values(each.args)}
+    made = {result: each for each in operations for result in each.results}
     parameters = zip(labels, program.kernel.entry.arguments)
     found = [Unused("parameter", 0, label) for label, value in parameters if value not in named]
-    found += _loops(operations, live, named)
+    found += _loops(operations, live, named, made)
     found += _dead_lines(operations, live)
-    found += _masks(operations)
-    found += _products(operations, sources, dict(zip(program.kernel.entry.arguments, labels)))
+    found += _masks(operations, made)
+    found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
     return list(dict.fromkeys(found))
 
 
-def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> Iterator[Unused]:
-    made = {result: each for each in operations for result in each.results}
+def _loops(operations: list[Operation], live: set[Value], named: set[Value], made: dict) -> Iterator[Unused]:
     for loop in (each for each in operations if each.name == "for_op"):
         body = loop.regions[0].blocks[0]
         walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
@@ -274,12 +260,11 @@ def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unuse
     yield from (Unused("line", line) for line in sorted(lines) if line and lines[line])
 
 
-def _masks(operations: list[Operation]) -> Iterator[Unused]:
+def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterator[Unused]:
     """Masks that are the same for all lanes, or along an axis along which the pointer is not."""
-    made = {result: each for each in operations for result in each.results}
     for each in operations:
         if each.name in ("masked_load", "masked_store") and each.location.line:
-            pointer, mask = each.args[0], each.args[1 if each.name == "masked_load" else 2]
+            pointer, mask = part(each, "p"), part(each, "m")
             same = sorted(_varies(pointer, made) - _varies(mask, made))
             if same and mask in made:
                 axis = -1 if len(same) == len(pointer.type.shape) else same[0]
@@ -304,14 +289,13 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     return set().union(*(_varies(part, made) for part in parts))
 
 
-def _products(operations: list[Operation], sources: dict, arguments: dict[Value, str]) -> Iterator[Unused]:
+def _products(operations: list[Operation], sources: dict, made: dict, arguments: dict[Value, str]) -> Iterator[Unused]:
     """Lines in which a number that follows from the program's, times an argument, overflows in a large tensor."""
-    made = {result: each for each in operations for result in each.results}
     numbers = {result for each in operations if each.name == "get_program_id" for result in each.results}
     terms = {value: sources[value] for value, each in made.items() if each.name in _OF_OFFSETS}
     offsets = reached([each.args[1] for each in operations if each.name == "addptr"], terms)
     for each in operations:  # in their order: two processes must say the same
-        if each.name == "mul" and each.results[0] in offsets and each.results[0].type.scalar.is_integer(32):
+        if each.name == "mul" and each.results[0] in offsets and each.results[0].type.scalar == ir.INT32:
             given = values(each.args)
             names = [arguments[first] for first in (_spread(value, made) for value in given) if first in arguments]
             if len(names) == 1 and not numbers.isdisjoint(reached(given, sources)):

@@ -293,7 +293,7 @@ class Builder:
     new_block = staticmethod(Block)
 
     def get_or_insert_function(self, module, name, type, visibility, noinline):
-        return Function(name, type, visibility, bool(noinline), Region())
+        return Function(name, type, bool(noinline), Region())
 
     def create_block(self):
         return Block(self.point[0] and self.point[0].region)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Iterable
@@ -13,8 +12,8 @@ import torch
 import triton.language as tl
 
 from . import front_end
+from .arithmetic import UNSIGNED, constant
 from .facts import about
-from .formats import UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
 from .program import FORMATS, Program, Type
@@ -56,16 +55,13 @@ def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
     options = {name: value for name, value in kwargs.items() if name not in names}
     given = {name: value for name, value in kwargs.items() if name in names}
     try:
-        bound = _signature(kernel.fn).bind(*args, **given)
+        bound = kernel.signature.bind(*args, **given)
     except TypeError as error:
         near = next((name for name in options if name.lower() in map(str.lower, names)), "")
         got = f". It gets '{near}'" * bool(near)
         raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}{got}") from None
     bound.apply_defaults()
     return {name: _number(value) for name, value in bound.arguments.items()}, options
-
-
-_signature = functools.lru_cache(256)(inspect.signature)
 
 
 def _number(value):
@@ -170,16 +166,16 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
             storage.defined = storage.defined.repeat_interleave(storage.units // len(storage.defined))
     if not numbers.numel():
         return launch
-    written = {label for number, (label, _) in enumerate(values) if number in facts.written}
-    machine = Machine(program, memory, grid, written)
-    given = [value for _, value in values]
-    if facts.waits and not only_addresses:
-        _in_turns(memory, [Machine(program, memory, grid, written) for _ in range(numbers.numel())], given)
+    memory.written = {label for number, (label, _) in enumerate(values) if number in facts.written}
+    given, in_turns = [value for _, value in values], bool(facts.waits) and not only_addresses
+    size = 1 if in_turns else MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
+    batches = torch.arange(numbers.numel(), dtype=torch.int32).split(size)
+    machines = (Machine(program, memory, grid, batch) for batch in batches)
+    if in_turns:
+        _in_turns(memory, [*machines], given)
         return launch
-    size = MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
-    for first in range(0, numbers.numel(), size):
-        batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
-        for _ in machine.start(given, batch):
+    for machine in machines:
+        for _ in machine.start(given):
             pass
     return launch
 
@@ -211,18 +207,15 @@ def _as(type: Type, value):
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
     """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
-    waiting = []
-    for number, machine in enumerate(machines):
-        batch = torch.tensor([number], dtype=torch.int32)
-        waiting.append((machine, batch, machine.start(given, batch)))
+    waiting = [(machine, machine.start(given)) for machine in machines]
     while waiting:
         before, still = memory.changes, []
-        for machine, batch, steps in waiting:
-            memory.batch = batch
+        for machine, steps in waiting:
+            memory.batch = machine.batch
             if next(steps, FINISHED) is not FINISHED:
-                still.append((machine, batch, steps))
+                still.append((machine, steps))
         if len(still) == len(waiting) and memory.changes == before:
-            machine, memory.batch, _ = still[0]
+            machine, memory.batch = still[0][0], still[0][0].batch
             why = "This wait never ends: no program that still runs can change what it waits for"
             raise NeverEnds(why, memory.launch.kernel, memory.program_at(0), *memory.text(machine.where))
         waiting = still

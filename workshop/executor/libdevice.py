@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arithmetic import fma, odd_fma, umulhi
-from .formats import bits, by_numpy, narrowed, saturated, unsigned, zero_extended
+from .arithmetic import bits, by_c, by_numpy, fma, narrowed, odd_fma, saturated, umulhi, unsigned, zero_extended
 from .program import Type, Unsupported
 
 
@@ -56,25 +55,6 @@ def _round(x: Tensor) -> Tensor:
     return torch.copysign(torch.where((x - whole).abs() >= 0.5, whole + torch.sign(x), whole), x)
 
 
-def _remainder(x: Tensor, y: Tensor) -> Tensor:
-    """IEEE's: x - n y for the integer n that is nearest to x / y, the even one of two."""
-    size = y.abs()
-    rest = _fmod(x.abs(), 2 * size)  # in 0 .. 2 y
-    above = rest > size - rest
-    rest = torch.where(above, rest - size, rest)
-    rest = torch.where(above & (rest >= size - rest), rest - size, rest)
-    return torch.where(x.isfinite() & y.isinf(), x, torch.copysign(torch.ones_like(x), x) * rest)
-
-
-def _gamma(x: float) -> float:
-    try:
-        return math.gamma(x)
-    except OverflowError:
-        return math.copysign(math.inf, x)
-    except ValueError:  # a pole
-        return math.copysign(math.inf, x) if x == 0 else math.nan
-
-
 def _norm(*parts: Tensor, inverse: bool = False) -> Tensor:
     """The length of a vector, or 1 / length. An infinite part makes it infinite, beside NaN as well."""
     sizes = torch.stack(torch.broadcast_tensors(*parts)).abs()
@@ -83,11 +63,6 @@ def _norm(*parts: Tensor, inverse: bool = False) -> Tensor:
     root = torch.sqrt(sum((part / scale) ** 2 for part in parts))
     length = 1 / root / scale if inverse else root * scale
     return torch.where(sizes.isinf().any(0), 0.0 if inverse else math.inf, length)
-
-
-def _logb(x: Tensor) -> Tensor:
-    exponent = (torch.frexp(x).exponent - 1).double()
-    return torch.where(x == 0, -math.inf, torch.where(x.isfinite(), exponent, x.abs()))
 
 
 def _ilogb(x: Tensor) -> Tensor:
@@ -129,14 +104,15 @@ FUNCTIONS |= {
     "llabs": torch.abs, "iabs": torch.abs, "fabs": torch.abs, "nearbyint": torch.round, "rint": torch.round,
     "round": _round, "llrint": lambda x: saturated(torch.round(x), torch.int64), "finite": torch.isfinite,
     "llround": lambda x: saturated(_round(x), torch.int64), "saturate": lambda x: x.nan_to_num(0.0).clamp(0, 1),
-    "cbrt": _cbrt, "rcbrt": lambda x: 1 / _cbrt(x), "fmod": _fmod, "remainder": _remainder, "fdividef": torch.div,
+    "cbrt": _cbrt, "rcbrt": lambda x: 1 / _cbrt(x), "fmod": _fmod, "fdividef": torch.div,
+    "remainder": lambda x, y: by_c("remainder", 2)(x, y),
     "sinpi": lambda x: torch.where(x == torch.round(x), 0 * x, _of_turns(x, 0)),
     "cospi": lambda x: _of_turns(x, 1) + 0.0,  # no -0
     "erfcx": torch.special.erfcx,
     "erfcinv": lambda x: torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5)),
     "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2, "normcdfinv": torch.special.ndtri,
     "exp10": lambda x: torch.pow(10.0, x), "powi": torch.pow, "pown": torch.pow,
-    "tgamma": by_numpy(np.vectorize(_gamma, otypes=[np.float64])), "logb": _logb, "ilogb": _ilogb,
+    "tgamma": lambda x: by_c("tgamma")(x), "logb": lambda x: by_c("logb")(x), "ilogb": _ilogb,
     **dict.fromkeys(["norm3d", "norm4d"], _norm),
     **dict.fromkeys(["rhypot", "rnorm3d", "rnorm4d"], lambda *parts: _norm(*parts, inverse=True)),
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),

@@ -10,6 +10,7 @@ do, the guess is right, by induction.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import torch
 
@@ -123,7 +124,7 @@ def ahead(rounds: torch.Tensor, first: int, last: int) -> tuple[torch.Tensor, to
 
 
 def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
-    """What loops hand on so many rounds after `new`, if it grows as from `old` to `new`; None if nobody can tell.
+    """What loops hand on so many rounds after `new`, if it grows as from `old` to `new`. Raises Unlike otherwise.
 
     rounds: for each of `programs`, their numbers in the batch.
     """
@@ -135,24 +136,20 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
             return of(new, programs) + of(by, programs) * rounds.to(new.dtype)
         return of(_alike(old, new), programs)
 
-    try:
-        return mapped(grown, *_of_a_kind(old, new))
-    except Unlike:
-        return None
+    return _of_both(grown, old, new)
 
 
-def agrees(guess, found) -> bool:
-    try:
-        return guess is found or mapped(_alike, *_of_a_kind(guess, found)) is not None
-    except Unlike:
-        return False
+def compare(guess, found) -> None:
+    """Raises Unlike where a guess is not what was found."""
+    if guess is not found:
+        _of_both(_alike, guess, found)
 
 
-def _of_a_kind(one, other):
-    """A number that an operation gave as a tensor is as good as another one."""
-    if isinstance(one, Affine) == isinstance(other, Affine):
-        return one, other
-    return plain(one), plain(other)
+def _of_both(change: Callable, one, other):
+    """`mapped`. A number that an operation gave as a tensor is as good as another one."""
+    if isinstance(one, Affine) != isinstance(other, Affine):
+        one, other = plain(one), plain(other)
+    return mapped(change, one, other)
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

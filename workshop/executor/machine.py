@@ -19,8 +19,7 @@ import torch
 from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
-from .formats import constant
-from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
+from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, ahead, compare, continued, equal, left
 from .memory import Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
@@ -34,6 +33,7 @@ from .values import (
     Number,
     Rect,
     TooLarge,
+    Unlike,
     View,
     column,
     doubt,
@@ -42,7 +42,6 @@ from .values import (
     number,
     of,
     plain,
-    taken,
     tensor,
     uniform,
     whole,
@@ -68,7 +67,7 @@ class Env(dict):
 
     def __missing__(self, value: Value):
         if value.constant and value not in self.constants:
-            made = constant(value.constant[0], value.constant[1:], value.type)
+            made = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
             self.constants[value] = uniform(value.type, made)
         if value in self.constants:
             self[value] = self.constants[value]
@@ -82,16 +81,15 @@ class Step:
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values.
-    fixed: whether all arguments are constants. stays: whether it gives the same in each round of the loop whose body
-    this is. rule: of values.SYMBOLIC. result: its only one. lanes: elements of its largest value.
+    stays: whether it gives the same in each round of the loop whose body this is. rule: of values.SYMBOLIC. result:
+    its only one. lanes: elements of its largest value.
 
     made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "given", "fixed", "stays", "rule", "result", "does",
-                 "lanes")  # fmt: skip
+    __slots__ = ("operation", "where", "control", "method", "ends", "given", "stays", "rule", "result", "does", "lanes")
 
-    def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
+    def __init__(self, operation: Operation, made: set[Value]):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -102,65 +100,50 @@ class Step:
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
-        taken = values(arguments) if pure else ()
-        self.fixed = pure and all(each.constant or each in fixed for each in taken)
-        self.stays = pure and made.isdisjoint(taken)
-        if self.fixed:
-            fixed.add(self.result)
+        self.stays = pure and made.isdisjoint(values(arguments))
         if not self.stays:
             made.update(operation.results)
         self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
 
-    def computed(self, given: list):
-        """The result on values that are written out. What follows from undefined lanes is undefined, too."""
-        if self.does is None:
-            self.does = _function(self.operation)
-        tensors = []
-        for each in given:
-            if type(each) is Doubtful:
-                return self._doubtful(given)
-            tensors.append(each if type(each) is torch.Tensor else plain(each))
-        return self.does(*tensors)
-
-    def _doubtful(self, given: list):
-        operation, name = self.operation, self.operation.name
-        found = self.does(*map(plain, given))
-        if name in MOVES:
-            also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
-            return without_doubt(found, MOVES[name](operation, *also))
-        return found if name in arithmetic.WHOLE.keys() - {"dot"} else without_doubt(found, follows(name, given, found))
-
     def compute(self, given: list, too_many: bool = False):
-        """The result, written out only where that has to be. It is UNKNOWN where that is too_many lanes."""
-        found = None if self.rule is None else self.rule(self.operation, *given)
+        """The result, written out only where that has to be. It is UNKNOWN where that is too_many lanes.
+
+        What follows from undefined lanes is undefined, too.
+        """
+        operation, name = self.operation, self.operation.name
+        found = None if self.rule is None else self.rule(operation, *given)
         if found is not None:
             return found
         if too_many or any(each is UNKNOWN for each in given):
-            return UNKNOWN if self.result is not None else [UNKNOWN] * len(self.operation.results)
-        return self.computed(given)
+            return UNKNOWN if self.result is not None else [UNKNOWN] * len(operation.results)
+        if self.does is None:
+            self.does = _function(operation)
+        found = self.does(*map(plain, given))
+        if Doubtful not in map(type, given) or name in arithmetic.WHOLE.keys() - {"dot"}:
+            return found
+        if name not in MOVES:
+            return without_doubt(found, follows(name, given, found))
+        also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
+        return without_doubt(found, MOVES[name](operation, *also))
 
 
 class Machine:
-    """Runs batches of programs of one launch. `written`: the tensors that a store may reach."""
+    """Runs some programs of a launch. batch: their numbers in memory.programs."""
 
-    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int], written: set[str]):
-        self.program, self.memory, self.grid = program, memory, grid
+    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int], batch: torch.Tensor):
+        self.program, self.memory, self.grid, self.batch = program, memory, grid, batch
         self.facts = about(program)
-        self.written = memory.written = written
         self.only_addresses = memory.only_addresses
         self.env = Env(self.facts.constants)
-        self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
-
-    def start(self, arguments: list, batch: torch.Tensor) -> Steps:
-        """Run the programs with these numbers (in memory.programs). Each step ends where a program waits for others."""
-        self.memory.batch = batch
-        rest, ids = number(self.memory.programs[batch.long()]), []
-        for size in self.grid:
-            ids.append(rest % size if size > 1 else 0)
+        rest, self.ids = number(memory.programs[batch.long()]), ()
+        for size in grid:
+            self.ids += (rest % size if size > 1 else 0,)
             rest = rest // size
-        self.ids = tuple(ids)
-        self.env = Env(self.facts.constants)
+
+    def start(self, arguments: list) -> Steps:
+        """Run the programs. Each step ends where a program waits for others, and the next one needs memory.batch."""
+        self.memory.batch = self.batch
         return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
@@ -224,11 +207,10 @@ class Machine:
         again: whether this is the body of a loop, and not its first round.
         """
         env, facts = self.env, self.facts
-        constants = facts.constants
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
             made = set(block.arguments)
-            facts.steps[block] = [Step(operation, facts.fixed, made) for operation in block.operations]
+            facts.steps[block] = [Step(operation, made) for operation in block.operations]
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
@@ -243,13 +225,11 @@ class Machine:
                 continue
             if step.method is not None:
                 found = step.method(self, operation, on, *operation.args)
-            elif again and step.stays or step.fixed and result in constants:
+            elif again and step.stays:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
                 found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
-                if step.fixed and found is not UNKNOWN:
-                    constants[result] = found
             if result is not None:
                 env[result] = found
             elif operation.results:
@@ -337,10 +317,10 @@ class Machine:
             again = True
 
     def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
-        """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
+        """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `loops`."""
         memory, count = self.memory, self.memory.batch.numel()
         rounds = left(*map(tensor, bounds), on, count)
-        most, first, everybody = int(rounds.max()), 0, torch.arange(count)
+        most, first = int(rounds.max()), 0
         if most < 3 or count > MOST_TOGETHER:
             return None
         env, batch, ids, weight, seen = self.env, memory.batch, self.ids, memory.weight, memory.noted()
@@ -354,22 +334,19 @@ class Machine:
                 last = min(first + max(1, MOST_TOGETHER // count), most)
                 number, programs = ahead(rounds, first, last)
                 given = guess(number, programs)
-                if any(each is None for each in given):
-                    return None
                 self.env = Env(self.facts.constants, (env, programs))
-                self.ids = tuple(taken(each, programs) for each in ids)
+                self.ids = tuple(i if isinstance(i, int) else i[programs.numpy()] for i in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
-                if not all(map(agrees, guess(number + 1, programs)[1:], new)):
-                    memory.forget(seen)
-                    return None
+                for one, other in zip(guess(number + 1, programs)[1:], new):
+                    compare(one, other)
                 first = last
-        except (TooLarge, Fault, IllegalInstruction):  # one round after the other finds it in the usual order
+            return guess(rounds, torch.arange(count))[1:]
+        except (Unlike, TooLarge, Fault, IllegalInstruction):  # one round after the other finds it in the usual order
             memory.forget(seen)
             return None
         finally:
             self.env, memory.batch, memory.weight, self.ids = env, batch, weight, ids
-        return guess(rounds, everybody)[1:]
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
@@ -405,9 +382,9 @@ class Machine:
 
     def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
         axis, body = axis + 1, operation.regions[0].blocks[0]
-        known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
+        known = arithmetic.reduced(self.facts.combines[operation], parts[0], axis) if len(parts) == 1 else None
         if known is not None:
-            return [known(parts[0], axis)]
+            return [known]
         while parts[0].shape[axis] > 1:  # neighbours: the order stays, as an associative function may ask
             pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
             parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
@@ -478,9 +455,7 @@ class Machine:
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
     def do_load(self, operation: Operation, on, pointer, *_):
-        return self.do_masked_load(operation, on, pointer, None, None)
-
-    def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
+        mask, other = ir.part(operation, "m"), ir.part(operation, "e")
         access = self._access("load", pointer, mask, on)
         decides = self.only_addresses and operation.results[0] in self.facts.deciding_values
         return self._loaded(access, None if other is None else self.env[other], mask is not None, decides)
@@ -493,13 +468,13 @@ class Machine:
         memory, shape, dtype = self.memory, access.shape, access.dtype
         regions = memory.regions(access)
         if self.only_addresses:
-            found = memory.whole_numbers(access, regions, other) if decides else None
+            found = memory.whole_numbers(access, other) if decides else None
             return UNKNOWN if found is None else found
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:
             found = memory.load(regions[0]).reshape(count, *shape)
-            return found.clone() if regions[0].argument.name in self.written else found
+            return found.clone() if regions[0].argument.name in memory.written else found
         if active == total:
             found = torch.empty((count, *shape), dtype=dtype)
         elif other is not None:
@@ -514,11 +489,12 @@ class Machine:
             return without_doubt(found, ~plain(access.mask) if shape else ~access.on)
         return found
 
-    def do_store(self, operation: Operation, on, pointer, value, *_):
-        self.do_masked_store(operation, on, pointer, value, None)
+    do_masked_load = do_load
 
-    def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._stored(self._access("store", pointer, mask, on), self.env[value], value)
+    def do_store(self, operation: Operation, on, pointer, value, *_):
+        self._stored(self._access("store", pointer, ir.part(operation, "m"), on), self.env[value], value)
+
+    do_masked_store = do_store
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -529,9 +505,8 @@ class Machine:
             if isinstance(value, Doubtful):
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
-                    place = tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,)
-                    program = region.number(region.programs, place)
-                    memory.undefined("store", region.argument.name, program, self._undefined_by(source))
+                    who, line = region.program_of(lanes), self._undefined_by(source)
+                    memory.undefined("store", region.argument.name, who, line)
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
 
@@ -544,44 +519,45 @@ class Machine:
     # --- atomics ----------------------------------------------------------------------------------------
 
     def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing(how.name))
+        access = self._access("atomic", pointer, mask, on)
+        return self._atomic(operation, access, arithmetic.ATOMICS[how.name], value)
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
-        wanted = self.flat(expected)
-        compared = lambda old, new, at: torch.where(equal(old, wanted[at]), new, old)  # noqa: E731
-        return self._atomic(operation, self._access("atomic", pointer, None, on), value, compared)
+        def compared(old, wanted, new):
+            return torch.where(equal(old, wanted), new, old)
+
+        return self._atomic(operation, self._access("atomic", pointer, None, on), compared, expected, value)
 
     def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on))
+        return self._atomic(operation, self._access("atomic", pointer, mask, on), lambda old: old)
 
     def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing("XCHG"))
+        self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["XCHG"], value)
 
     def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, self._access("atomic", pointer, None, waiting))
+            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), lambda old: old)
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, access: Access, value: Value | None = None, change=lambda old, *_: old):
-        """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
+    def _atomic(self, operation: Operation, access: Access, change: Callable, *given: Value):
+        """An atomic of each lane. change(old, *given): what it writes. Returns the old values."""
         if self.only_addresses:
             raise TooLarge
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
-        new = None if value is None else self.flat(value)
+        values = [self.flat(each) for each in given]
         old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
         for region in self.memory.regions(access):
             region = region.one_by_one()
             at = region.places
 
             def changed(before, chosen, at=at):
-                lanes = at[chosen]
-                return change(before, before if new is None else new[lanes], lanes)
+                return change(before, *(each[at[chosen]] for each in values))
 
             old[at] = self.memory.atomic(region, semantics, changed)
         return old.reshape(-1, *access.shape)
@@ -656,7 +632,7 @@ class Machine:
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomic(operation, access, value, _changing(name))
+        self._atomic(operation, access, arithmetic.ATOMICS[name], value)
 
     # --- what a kernel says -------------------------------------------------------------------------------
 
@@ -677,18 +653,16 @@ class Machine:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
     def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
-        printed = self.memory.launch.printed
-        everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
+        memory = self.memory
+        if not memory.watch.tell:
+            return
+        everybody = torch.ones(memory.batch.shape, dtype=torch.bool)
         wholes = [self.whole(value) for value in given]
-        for program in _both(everybody, on).nonzero().reshape(-1).tolist():
-            if len(printed) >= MAX_PRINTED:
-                return
+        for program in _both(everybody, on).nonzero().reshape(-1).tolist()[: MAX_PRINTED - memory.printed]:
             text = ", ".join(_printed(whole[program if len(whole) > 1 else 0]) for whole in wholes)
-            printed.append(f"pid {self.memory.program_at(program)} {prefix}{text}")
-            if len(printed) == MAX_PRINTED:
-                printed[-1] += "\n… (what the kernel prints from here on is not shown)"
-            if self.memory.watch.tell:
-                self.memory.watch.tell(printed[-1])
+            memory.printed += 1
+            end = "\n… (what the kernel prints from here on is not shown)" * (memory.printed == MAX_PRINTED)
+            memory.watch.tell(f"pid {memory.program_at(program)} {prefix}{text}{end}")
 
 
 def _function(operation: Operation) -> Callable:
@@ -756,11 +730,6 @@ def _both(choice: torch.Tensor, on) -> torch.Tensor:
 def _padding(*args) -> float:
     """What lanes outside of a view hold, by the arguments of an operation."""
     return math.nan if Enum("PADDING_OPTION", "PAD_NAN") in args else 0.0
-
-
-def _changing(name: str) -> Callable:
-    """What an atomic operation leaves in memory, of (the old values, the new ones, their lanes)."""
-    return lambda old, new, at: arithmetic.ATOMICS[name](old, new)
 
 
 def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .formats import bits
+from .arithmetic import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
@@ -60,6 +60,7 @@ class Memory:
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
+        self.printed = 0  # lines that the kernel has printed
         self.written: set[str] = set()  # the tensors that a store may reach
         self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
@@ -90,20 +91,14 @@ class Memory:
             return [torch.tensor(self.changes)]
         return [each.clone() for each in flat]
 
-    def noted(self) -> tuple:
+    def noted(self) -> list[tuple]:
         """What was counted, where only addresses are wanted: for `forget`."""
-        counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
-        found = self.launch.spans, self.launch.loaded
-        return counts, [{name: len(spans) for name, spans in each.items()} for each in found]
+        return [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
 
-    def forget(self, noted: tuple) -> None:
+    def forget(self, noted: list[tuple]) -> None:
         """Counts nothing of what came after `noted`."""
-        counts, spans = noted
-        for about, before in counts:
+        for about, before in noted:
             vars(about).update(before)
-        for found, before in zip((self.launch.spans, self.launch.loaded), spans):
-            for name, each in found.items():
-                del each[before.get(name, 0) :]
 
     # --- where an access goes ---------------------------------------------------------------------------
 
@@ -131,8 +126,10 @@ class Memory:
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses:
-                spans = launch.loaded if kind == "load" else launch.spans
-                spans.setdefault(region.argument.name, []).append(region.spans())
+                if kind == "load":
+                    region.argument.loaded += (region.spans(),)
+                else:
+                    region.argument.stored += (region.spans(),)
             if (key := (access.where, region.argument.name)) not in launch.steps:
                 launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
@@ -144,7 +141,7 @@ class Memory:
         address, mask, size = access.address, access.mask, access.dtype.itemsize
         if not isinstance(address, Affine) or not isinstance(mask, Rect | None):
             return None
-        steps = address.broadcast(access.shape).parts
+        steps = address.parts
         if any(step % size or step < 0 for step in steps):
             return None
         live, base = None, address.base
@@ -164,13 +161,7 @@ class Memory:
         if argument is None:
             return None
         offset = base - argument.address
-        ends, alike = offset, not argument.has_gaps and not any(isinstance(n, np.ndarray) for n in (*limits, live))
-        if self.only_addresses and alike and np.size(offset) > 2:
-            step = evenly(offset)
-            ends = offset if step is None or step % size else offset[[0, -1]]  # the others lie between
-        bad = outside(argument, ends, limits, steps, size)
-        if ends is not offset and np.any(bad):
-            bad = outside(argument, offset, limits, steps, size)
+        bad = outside(argument, offset, limits, steps, size)
         if bad is None:
             return None
         if np.any(bad):
@@ -184,7 +175,7 @@ class Memory:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
         count, overlap = self.batch.numel(), access.kind == "load"  # whether boxes may
         if self.only_addresses:
-            return self._blocks(access, argument, np.arange(count) if live is None else live, start, limits, steps)
+            return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
         if not self.in_pages:
             step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
@@ -214,26 +205,25 @@ class Memory:
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
-    def _blocks(self, access: Access, argument: Argument, programs: np.ndarray, start, limits, steps) -> list[Region]:
-        """The blocks of these programs, those of the same shape together."""
-        radix = row_major([n + 1 for n in access.shape])
+    def _blocks(self, access: Access, argument: Argument, count: int, start, limits, steps) -> list[Region]:
+        """The blocks of so many programs, those of the same shape together."""
+        starts, radix = np.broadcast_to(start, count), row_major([n + 1 for n in access.shape])
         shape, found = sum(n * step for n, step in zip(limits, radix)), []
         if isinstance(shape, int):
-            return [Blocks(access, argument, tuple(limits), programs, np.broadcast_to(start, len(programs)), steps)]
-        for each in each_once(np.atleast_1d(shape)):
-            chosen = np.broadcast_to(shape == each, len(programs))
-            starts = np.broadcast_to(start, len(programs))[chosen]
+            return [Blocks(access, argument, tuple(limits), starts, steps)]
+        for each in each_once(shape):
             counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
-            found.append(Blocks(access, argument, counts, programs[chosen], starts, steps))
+            found.append(Blocks(access, argument, counts, starts[shape == each], steps))
         return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
         address, mask, count, size = access.address, access.mask, self.batch.numel(), access.dtype.itemsize
-        if live is None and access.on is None:
+        if live is None and access.on is not None:
+            live = access.on.expand(count).nonzero().reshape(-1)
+        if live is None:
             live = torch.arange(count)
         else:
-            live = access.live(count) if live is None else live
             address, mask = of(address, live), None if mask is None else of(mask, live)
         if self.only_addresses and live.numel() * access.size > MOST_LANES:
             raise TooLarge
@@ -314,16 +304,17 @@ class Memory:
                 self._note_readers(region if region.distinct else region.one_by_one())
         return region.read()
 
-    def whole_numbers(self, access: Access, regions: list[Region], other) -> torch.Tensor | None:
+    def whole_numbers(self, access: Access, other) -> torch.Tensor | None:
         """What a load gives, where only addresses are wanted: integers from tensors that are known; None for others."""
-        known = all(r.argument.name not in self.written and getattr(r.storage, "content", None) for r in regions)
         count = self.batch.numel()
-        if access.dtype.is_floating_point or other is UNKNOWN or not known or count * access.size > MOST_READ:
+        if access.dtype.is_floating_point or other is UNKNOWN or count * access.size > MOST_READ:
             return None
         fill = 0 if other is None else plain(other).to(access.dtype)
         found = torch.zeros((count, *access.shape), dtype=access.dtype) + fill
-        for region in regions:
-            region.put(found, region.storage.content(region.at).to(access.dtype))
+        for lanes in self._lanes(access):
+            if lanes.argument.name in self.written or not getattr(lanes.storage, "content", None):
+                return None
+            lanes.put(found, lanes.storage.content(lanes.at).to(access.dtype))
         return found
 
     def store(self, region: Region, values: torch.Tensor) -> None:
@@ -378,8 +369,7 @@ class Memory:
             return
         good = region.noted(region.storage.defined)
         if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
-            place = tuple((~good).nonzero()[0].tolist())
-            self.undefined("read", region.argument.name, region.number(region.programs, place), region.access.where)
+            self.undefined("read", region.argument.name, region.program_of(~good), region.access.where)
 
     def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
         found = self.launch.undefined
@@ -438,8 +428,8 @@ class Memory:
             before = region.noted(storage.mark) if self.marks else None
             authors = _authors(found)
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
-            if clash.any():
-                clash &= ~self._ordered(authors, before, who)
+            if self.marks and clash.any():
+                clash &= ~self._ordered(authors, before >> _CLOCK, who)
             same = None
             if self.marks and (mine := (found if kind == "atomic" else authors) == who).any():
                 if kind == "load":
@@ -461,7 +451,7 @@ class Memory:
         readers = region.noted(storage.reader)
         read = (readers != who) & (readers != NOBODY) & ~clash
         if read.any():
-            ordered = self._ordered_reads(readers, region.noted(storage.read_at), who)
+            ordered = self._ordered(readers, region.noted(storage.read_at), who)
             self._add_races("read-write", region, read & ~ordered, readers, who)
 
     def _several_lanes(self, region: Lanes, values) -> None:
@@ -478,7 +468,7 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = _atomic(who), self._marks(region) if self.marks else None
+        author, marks = -3 - who, self._marks(region) if self.marks else None
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
@@ -509,18 +499,14 @@ class Memory:
         recent = before >> _CLOCK >= self.barrier[region.whose(self.batch).long()]
         return recent if marks is None else recent & ((before ^ marks) & _WHO != 0)
 
-    def _ordered(self, authors, before, who) -> torch.Tensor:
-        """Which earlier writes of other programs were released before `who` acquired."""
-        if not self.marks:
-            return torch.zeros((), dtype=torch.bool)
-        freed = self.released[authors.long()]
-        return (before >> _CLOCK < freed) & (freed < self.acquired[who.long()])
+    def _ordered(self, others, when, who) -> torch.Tensor:
+        """Which accesses of other programs were released before `who` acquired. Of SEVERAL only the last time is known.
 
-    def _ordered_reads(self, readers, when, who) -> torch.Tensor:
-        """Which earlier reads were released before `who` acquired. Of several readers only the last time is known."""
+        when: the clock at these accesses.
+        """
         if not self.marks:
             return torch.zeros((), dtype=torch.bool)
-        freed = torch.where(readers == SEVERAL, self.released.max(), self.released[readers.long()])
+        freed = torch.where(others == SEVERAL, self.released.max(), self.released[others.long()])
         return (when < freed) & (freed <= self.acquired[who.long()])
 
     def _add_races(self, kind: str, region: Region, clash, first, second, same=None) -> None:
@@ -578,11 +564,6 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return bits(one) == bits(other.to(one.dtype).expand(one.shape))
 
 
-def _atomic(program: torch.Tensor) -> torch.Tensor:
-    """The author of an element that a program changed with an atomic: a number below those of `records`."""
-    return -3 - program
-
-
 def _authors(writer: torch.Tensor) -> torch.Tensor:
-    """The programs that wrote elements last, with atomics or without; NOBODY for the others."""
+    """The programs that wrote elements last; NOBODY for the others. -3 - n is noted for one that did by an atomic."""
     return torch.where(writer <= -3, -3 - writer, writer)

@@ -76,13 +76,6 @@ class Type:
         """A block of the same elements with another shape; a number for an empty shape."""
         return Type("block", element=self.scalar, shape=tuple(shape)) if shape else self.scalar
 
-    # Triton's front end asks its own types so.
-    def is_integer(self, bits: int) -> bool:
-        return self.kind == "int" and self.bits == bits
-
-    def is_fp16(self) -> bool:
-        return self.name == "f16"
-
     def __str__(self) -> str:
         if self.kind == "block":
             return f"tensor<{'x'.join(map(str, self.shape))}x{self.element}>"
@@ -138,9 +131,6 @@ class Operation:
         """Its regions, or that of the function that it calls."""
         return [self.args[0].region] if self.name == "call" else self.regions
 
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"
-
 
 class Region:
     __slots__ = ("blocks",)
@@ -166,7 +156,6 @@ class Function:
 
     name: str
     type: Type
-    visibility: str = "public"
     noinline: bool = False
     region: Region = field(default_factory=Region)
     promises: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -187,37 +176,26 @@ class Program:
     def kernel(self) -> Function:
         return next(iter(self.functions.values()))
 
-    def blocks(self) -> Iterator[Block]:
-        """All blocks of all functions, outer ones before inner ones."""
-        for function in self.functions.values():
-            yield from blocks_of(function.region)
-
     def operations(self) -> Iterator[Operation]:
-        """All operations of all functions, those of outer blocks before those of inner ones."""
-        for block in self.blocks():
-            yield from block.operations
+        """All operations of all functions."""
+        for function in self.functions.values():
+            yield from operations_in(function.region)
 
 
-def blocks_of(region: Region) -> Iterator[Block]:
-    """All blocks of a region, outer ones before inner ones."""
+def operations_in(region: Region, calls: bool = False) -> Iterator[Operation]:
+    """All operations of a region, those of a block before those inside of them. calls: with the functions called."""
     for block in region.blocks:
-        yield block
+        yield from block.operations
         for operation in block.operations:
-            for inner in operation.regions:
-                yield from blocks_of(inner)
+            for inner in operation.bodies if calls else operation.regions:
+                yield from operations_in(inner, calls)
 
 
 def values(arg) -> list[Value]:
     """The Values among the arguments of an operation, those in lists too, in their order."""
-    if isinstance(arg, Value):
-        return [arg]
-    found = []
-    for each in arg if isinstance(arg, (list, tuple)) else ():
-        if isinstance(each, Value):
-            found.append(each)
-        elif isinstance(each, (list, tuple)):
-            found += values(each)
-    return found
+    if isinstance(arg, (list, tuple)):
+        return [value for each in arg for value in values(each)]
+    return [arg] if isinstance(arg, Value) else []
 
 
 # --- the operations: what each takes, gives and does --------------------------------------------------------
@@ -247,10 +225,6 @@ BOOL, INT32 = TYPES["get_int1_ty"], TYPES["get_int32_ty"]
 CONSTANTS = {f"get_{sign}int{type.bits}": type for type in TYPES.values() if type.kind == "int" for sign in ("", "u")}
 CONSTANTS |= {f"get_{name}": Type("float", name.replace("fp", "f")) for name in ("fp16", "fp32", "fp64", "bf16")}
 TYPES |= {"get_void_ty": Type("void")}
-ATOMICS = {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "atomic_poll"}
-STORES = ATOMICS | {"store", "masked_store", "tensor_pointer_store", "descriptor_store", "descriptor_scatter",
-                    "descriptor_reduce"}  # fmt: skip
-ACCESSES = STORES | {"load", "masked_load", "tensor_pointer_load", "descriptor_load", "descriptor_gather"}
 BRANCHES = {"branch", "cond_branch"}
 TERMINATORS = BRANCHES | {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
 REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
@@ -318,7 +292,8 @@ def _block(element: Type, shape) -> list[Type]:
 
 # The operations, their arguments, and the rule for the types of their results. A letter for each argument: Value,
 # Optional value, Type, Enum or None (x), Block, Function, Number, Yes or no, String. A capital is a list of them: of
-# strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
+# strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass. Values of an access have letters of
+# their own: the Pointer or descriptor, what is Written, the Mask, and what lanes hold Else, which is optional.
 _TABLE = (
     ("add and ashr fadd fdiv fmul frem fsub lshr maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mul or "
      "approx_divf precise_divf sdiv shl srem sub udiv umulhi urem xor", "vv", _alike),
@@ -352,27 +327,27 @@ _TABLE = (
     ("extern_elementwise", "sssVty", _given(4)),
     # memory
     ("addptr", "vv", _like(0)),
-    ("load", "vxxy vSy", _loaded),
-    ("masked_load", "vvoxxy vvoSy", _loaded),
-    ("store", "vvxx vvS", _nothing),
-    ("masked_store", "vvvxx vvvS", _nothing),
-    ("atomic_rmw", "xvvvxx", _like(2)),
-    ("atomic_cas", "vvvxx", _like(2)),
-    ("atomic_load", "vvxx", _loaded),
-    ("atomic_store", "vvvxx", _nothing),
-    ("atomic_poll", "vvoxx", lambda pointer, *_: [pointer.type.with_element(BOOL)]),
+    ("load", "pxxy pSy", _loaded),
+    ("masked_load", "pmexxy pmeSy", _loaded),
+    ("store", "pwxx pwS", _nothing),
+    ("masked_store", "pwmxx pwmS", _nothing),
+    ("atomic_rmw", "xpwmxx", _like(2)),
+    ("atomic_cas", "pvwxx", _like(2)),
+    ("atomic_load", "pmxx", _loaded),
+    ("atomic_store", "pwmxx", _nothing),
+    ("atomic_poll", "pvoxx", lambda pointer, *_: [pointer.type.with_element(BOOL)]),
     ("make_block_ptr", "vVVVNN", lambda base, shape, strides, offsets, block, order:
      [Type("pointer", element=_block(base.type.element, block)[0])]),
     ("advance", "vV", _like(0)),
-    ("tensor_pointer_load", "vNxxxy", lambda pointer, *_: [pointer.type.element]),
-    ("tensor_pointer_store", "vvNxx", _nothing),
+    ("tensor_pointer_load", "pNxxxy", lambda pointer, *_: [pointer.type.element]),
+    ("tensor_pointer_store", "pwNxx", _nothing),
     ("make_tensor_descriptor", "vVVNy vVVNyx", lambda base, shape, strides, block, signed, *_:
      [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]),
-    ("descriptor_load", "vVxx vVS", lambda descriptor, *_: _block(descriptor.type.element, descriptor.type.shape)),
-    ("descriptor_gather", "vvvt", _given(3)),
-    ("descriptor_store", "vvV", _nothing),
-    ("descriptor_reduce", "xvvV", _nothing),
-    ("descriptor_scatter", "vvvv", _nothing),
+    ("descriptor_load", "pVxx pVS", lambda descriptor, *_: _block(descriptor.type.element, descriptor.type.shape)),
+    ("descriptor_gather", "pvvt", _given(3)),
+    ("descriptor_store", "pwV", _nothing),
+    ("descriptor_reduce", "xpwV", _nothing),
+    ("descriptor_scatter", "pwvv", _nothing),
     # control
     ("for_op", "vvvV", lambda low, high, step, initial: _alike(low, high, step) and [each.type for each in initial]),
     ("while_op", "TV", _given_to),
@@ -393,6 +368,15 @@ _TABLE = (
     ("print", "syVY", _nothing),
 )  # fmt: skip
 OPERATIONS = {name: (letters.split(" "), rule) for names, letters, rule in _TABLE for name in names.split()}
+ACCESSES = {name for name, (letters, _) in OPERATIONS.items() if "p" in letters[0]}
+ATOMICS = {name for name in ACCESSES if name.startswith("atomic")}
+STORES = ATOMICS | {name for name in ACCESSES if "w" in OPERATIONS[name][0][0]}
+
+
+def part(operation: Operation, letter: str):
+    """The argument of an access that has this letter in the table; None where it has none."""
+    place = OPERATIONS[operation.name][0][0].find(letter)
+    return None if place < 0 else operation.args[place]
 
 
 def results(name: str, args) -> list[Type]:

@@ -25,17 +25,13 @@ PTX_VERSION = 84  # of the target's assembler, which would be asked for it where
 _SIMPLE = {type: method for method, type in TYPES.items()}
 
 
-def compile_program(program: Program, target: GPUTarget, options: dict | None = None, stop: str | None = None):
+def compile_program(program: Program | ASTSource, target: GPUTarget, options: dict | None = None, stop: str = ""):
     """What the compiler makes of the program for a target that need not be here, and the metadata. No file is written.
 
-    stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". None: all; those after "llir" start other programs.
-    Raises what the compiler raises.
+    program: or a source of Triton's own. stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". "": all; those
+    after "llir" start other programs. Raises what the compiler raises.
     """
-    return stages(_Source(program, {}), target, options, stop)
-
-
-def stages(source: ASTSource, target: GPUTarget, options: dict | None, stop: str | None):
-    """`compile_program` of what Triton compiles: its own sources, or a `_Source`."""
+    source = _Source(program, {}) if isinstance(program, Program) else program
     backend = make_backend(target)
     version = {"ptx_version": PTX_VERSION} if target.backend == "cuda" and stop else {}
     parsed = backend.parse_options({**version, **(options or {})})
@@ -101,7 +97,8 @@ class _Replay:
         """The function with its blocks, still empty."""
         type = self.type(function.type)
         self.builder = build = self.new_builder()  # one that stands in no other function
-        made = build.get_or_insert_function(self.module, function.name, type, function.visibility, function.noinline)
+        visibility = "public" if function is self.program.kernel else "private"
+        made = build.get_or_insert_function(self.module, function.name, type, visibility, function.noinline)
         self.module.push_back(made)
         for number, promises in function.promises.items():
             for name, value in promises.items():
@@ -134,10 +131,14 @@ class _Replay:
             value, name, numbers = operation.args
             self.argument(value).set_attr(name, libtriton.ir.make_attr(numbers, self.context))
             return
-        method, args = self.call(operation)
-        made = method(*args)
-        for name, (attribute, *values) in operation.attributes.items():
-            made.set_attr(name, getattr(self.builder, attribute)(*values))
+        name, args = operation.name, [self.argument(each) for each in operation.args]
+        if name in ("reduce_ret", "scan_ret"):
+            args = args[0]
+        elif name == "atomic_poll" and args[2] is None:
+            args[2] = libtriton.ir.value()
+        made = getattr(self.builder, name if name in ("call", "ret") else f"create_{name}")(*args)
+        for key, (attribute, *values) in operation.attributes.items():
+            made.set_attr(key, getattr(self.builder, attribute)(*values))
         if operation.regions:
             point = self.builder.get_insertion_point()
             self.regions(operation, made)
@@ -147,15 +148,6 @@ class _Replay:
         elif len(operation.results) == 1:
             made = [made]
         self.values.update(zip(operation.results, made or []))
-
-    def call(self, operation: Operation) -> tuple:
-        """The builder's method for an operation, and its arguments, where they are not the recorded ones."""
-        name, args = operation.name, [self.argument(each) for each in operation.args]
-        if name in ("reduce_ret", "scan_ret"):
-            args = args[0]
-        elif name == "atomic_poll" and args[2] is None:
-            args[2] = libtriton.ir.value()
-        return getattr(self.builder, name if name in ("call", "ret") else f"create_{name}"), args
 
     def regions(self, operation: Operation, made):
         if operation.name == "for_op":

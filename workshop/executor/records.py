@@ -241,7 +241,10 @@ class Pages(Storage):
 
 
 class Argument:
-    """A tensor argument of a launch: name, shape, stride (in elements), dtype, and where its elements may lie."""
+    """A tensor argument of a launch: name, shape, stride (in elements), dtype, and where its elements may lie.
+
+    loaded, stored: what all programs load and store, where only addresses are wanted (regions.Spans).
+    """
 
     def __init__(self, name: str, tensor: torch.Tensor, storage: Storage, number: int):
         self.name, self.dtype, self.storage = name, tensor.dtype, storage
@@ -252,6 +255,8 @@ class Argument:
         self.address = (number + 1 << WINDOW) | (tensor.data_ptr() & 0xFFF)
         self.extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride)) if tensor.numel() else 0
         self.bytes_loaded = self.bytes_stored = 0
+        self.loaded: tuple[torch.Tensor, ...] = ()
+        self.stored: tuple[torch.Tensor, ...] = ()
         # Elements are inside if each quotient is: from the outermost axis with gaps, (stride, size); then a solid rest.
         self.levels: list[tuple[int, int]] = []
         self.solid = 1
@@ -316,9 +321,8 @@ class Argument:
 class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
-    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`,
-    `loaded`: by tensor, what all programs store and load, where only addresses were wanted (regions.Spans). `storing`:
-    by program, whether it stored an element. `steps`: by line and argument, the shape of the block and the steps of
+    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `storing`: by
+    program, whether it stored an element. `steps`: by line and argument, the shape of the block and the steps of
     `regions.Access`.
     """
 
@@ -335,8 +339,5 @@ class Launch:
     races: list[Race] = field(default_factory=list)
     race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
     storing: torch.Tensor | None = None
     steps: dict[tuple, tuple] = field(default_factory=dict)
-    spans: dict[str, list[torch.Tensor]] = field(default_factory=dict)
-    loaded: dict[str, list[torch.Tensor]] = field(default_factory=dict)

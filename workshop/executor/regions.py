@@ -53,11 +53,7 @@ class Access:
         """By how many elements the address grows from lane to lane, along each axis; () where that differs."""
         if not isinstance(self.address, Affine):
             return ()
-        return tuple(step // self.dtype.itemsize for step in self.address.broadcast(self.shape).parts)
-
-    def live(self, count: int) -> torch.Tensor:
-        """The programs of a batch of `count` that take part, by their numbers in it."""
-        return torch.arange(count) if self.on is None else self.on.expand(count).nonzero().reshape(-1)
+        return tuple(step // self.dtype.itemsize for step in self.address.parts)
 
 
 @dataclass(eq=False)
@@ -102,9 +98,9 @@ class Region:
         """The numbers of the programs among all that run, by those in the batch."""
         return batch[self.programs]
 
-    def number(self, numbers: torch.Tensor, place: tuple[int, ...]) -> int:
-        """That of one lane, of `programs`, `lane` or `at`."""
-        return int(numbers.expand(self.shape)[place])
+    def program_of(self, lanes: torch.Tensor) -> int:
+        """That of the first of these lanes, by its number in the batch."""
+        return int(self.programs.expand(self.shape)[lanes.expand(self.shape)][0])
 
     def one_by_one(self) -> Lanes:
         parts = (part.expand(self.shape).reshape(-1) for part in (self.programs, self.lane, self.at))
@@ -177,24 +173,16 @@ class Box(Region):
 class Blocks(Region):
     """As a Box, of programs whose blocks begin anywhere. Only addresses are wanted of them.
 
-    numbers, starts: of each program, (programs,), its number in the batch, and its first element.
+    starts: of each program, (programs,), its first element.
     """
 
     counts: tuple[int, ...]
-    numbers: np.ndarray
     starts: np.ndarray
     steps: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return len(self.starts), *self.counts
-
-    @property
-    def at(self) -> torch.Tensor:
-        return lattice(self.starts, self.steps, self.counts)
-
-    def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
-        whole[torch.from_numpy(self.numbers), *map(slice, self.counts)] = part
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
@@ -243,7 +231,7 @@ class Lanes(Region):
     def put(self, whole, part):
         whole.view(-1)[self.places] = part
 
-    def spans(self):
+    def spans(self) -> Spans:
         """As those of Blocks. Only where just addresses are wanted is `at` the elements themselves."""
         return torch.stack((self.at, self.at + 1), dim=1)
 
@@ -267,7 +255,7 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
     """
     reach = sum((count - 1) * step for count, step in zip(counts, steps))
     bad = (offset < 0) | (offset + reach > argument.extent * argument.itemsize - size)
-    bad |= (offset + argument.offset) % size != 0
+    bad |= (offset + argument.offset & size - 1) != 0
     if not argument.has_gaps:
         return bad
     if argument.itemsize != size:

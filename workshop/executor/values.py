@@ -43,11 +43,6 @@ def wrapped(x: Number, bits: int) -> Number:
     return (x + half & 2 * half - 1) - half
 
 
-def taken(x: Number, programs: torch.Tensor) -> Number:
-    """Those of these programs."""
-    return x if isinstance(x, int) else x[programs.numpy()]
-
-
 def clamped(x: Number, high: int) -> Number:
     """From 0 to `high`."""
     return min(max(x, 0), high) if isinstance(x, int) else np.minimum(np.maximum(x, 0), high)
@@ -81,9 +76,6 @@ def quotient(x: torch.Tensor, by: int) -> torch.Tensor:
 def row_major(shape) -> tuple[int, ...]:
     """The steps that number the elements of a block."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-_FAR = 1 << 63
 
 
 class Kept:
@@ -148,8 +140,7 @@ class Affine(Symbolic):
         base, bits = self.base, 8 * self.dtype.itemsize
         if bits == 64 or self.is_uniform:
             self.base = wrapped(base, bits)
-            if not all(-_FAR < step < _FAR for step in self.parts):
-                self.parts = tuple(wrapped(step, 64) for step in self.parts)
+            self.parts = tuple([wrapped(step, 64) for step in self.parts])
             return self
         low, high = (base, base) if isinstance(base, int) else (int(base.min()), int(base.max()))
         for size, step in zip(self.shape, self.parts):
@@ -162,11 +153,8 @@ class Affine(Symbolic):
             return Affine(self.base + number(other), self.parts, self.shape, self.dtype).fits()
         if not isinstance(other, Affine):
             return None
-        shape, parts, steps = self.shape, self.parts, other.parts
-        if shape != other.shape:
-            shape = tuple(map(max, shape, other.shape))
-            parts, steps = self.broadcast(shape).parts, other.broadcast(shape).parts
-        return Affine(self.base + other.base, tuple([a + b for a, b in zip(parts, steps)]), shape, self.dtype).fits()
+        parts = tuple([a + b for a, b in zip(self.parts, other.parts)])
+        return Affine(self.base + other.base, parts, self.shape, self.dtype).fits()
 
     def times(self, factor: int) -> Affine | torch.Tensor:
         return Affine(self.base * factor, tuple([step * factor for step in self.parts]), self.shape, self.dtype).fits()
@@ -203,7 +191,7 @@ class Rect(Symbolic):
 
     def both(self, other: Rect) -> Rect:
         parts = tuple(a if b is None else b if a is None else _lesser(a, b) for a, b in zip(self.parts, other.parts))
-        return Rect(parts, tuple(map(max, self.shape, other.shape)))
+        return Rect(parts, self.shape)
 
     def broadcast(self, shape):
         """Written out where a shortened axis of length 1 becomes longer."""
@@ -377,11 +365,10 @@ def _sub(operation: Operation, x, y):
 def _mul(operation: Operation, x, y):
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Affine) and isinstance(other, Affine) and other.is_uniform:
-            wide = one.broadcast(operation.results[0].type.shape)
             if isinstance(other.base, int):
-                return wide.times(other.base)
+                return one.times(other.base)
             if one.is_uniform:
-                return Affine(one.base * other.base, wide.parts, wide.shape, one.dtype).fits()
+                return Affine(one.base * other.base, one.parts, one.shape, one.dtype).fits()
     return None
 
 
@@ -397,8 +384,7 @@ def _compare(operation: Operation, x, y):
     x, y = (y, x) if "SG" in operation.name else (x, y)
     if not (isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform):
         return None
-    found = x.below(y.base + operation.name.endswith("E"))
-    return found and found.broadcast(operation.results[0].type.shape)
+    return x.below(y.base + operation.name.endswith("E"))
 
 
 def _and(operation: Operation, x, y):

@@ -162,10 +162,9 @@ class _Large(Replay):
         seen = self._run(launch, Watch(most=MOST_LOOKS))
         self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
         self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
-        for label, value, _ in launch.arguments:
-            for of_launch, of_all in ((seen.spans, self.spans), (seen.loaded, self.loaded)):
-                if label in of_launch:
-                    of_all.setdefault(_start(value), []).extend(of_launch[label])
+        for each in seen.arguments.values():
+            self.spans.setdefault(each.storage.start, []).extend(each.stored)
+            self.loaded.setdefault(each.storage.start, []).extend(each.loaded)
 
     def _found(self, result: torch.Tensor) -> int:
         """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
