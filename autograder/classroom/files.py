@@ -11,6 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 
+class CourseError(Exception):
+    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash, finds the old one or the new one whole.
 

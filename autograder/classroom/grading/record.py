@@ -28,7 +28,8 @@ def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict
         f"exercise {name}": hash_of([cell["metadata"]["nbgrader"]["points"], exercise_version(name)])
         for name, _, cell in course.checks(assignment)
     }
-    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.gradebook_name)}
+    gradebook = course.db_url.replace(str(course.root), "")  # the same in a course that was moved or copied
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(gradebook)}
 
 
 class Place(NamedTuple):
