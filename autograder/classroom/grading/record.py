@@ -135,14 +135,9 @@ def points_in(cell: dict) -> float:
     return float("".join(cell["outputs"][-1]["data"]["text/plain"]))
 
 
-def record_of(course: Course, student: str, assignment: str) -> dict:
-    """What is recorded about the grade of a submission; {} if it was not graded, or not by this judge."""
-    return graded(course, student, assignment).record
-
-
 def is_stale(course: Course, student: str, assignment: str) -> bool:
     """Whether other answers were collected than those that were graded. False if nothing is known about either."""
-    record, path = record_of(course, student, assignment), submitted_notebook(course, student, assignment)
+    record, path = graded(course, student, assignment).record, submitted_notebook(course, student, assignment)
     return bool(record.get("submitted")) and path.is_file() and not is_about(record, path)
 
 
