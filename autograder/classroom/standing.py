@@ -19,10 +19,10 @@ class Standing:
     """A course as it is now, by its folders, its gradebook and what collecting remembered: sets of submissions.
 
     `people` are in the order of the roster, then by id. `assigned` are the assignments that count: what course.toml
-    says, or what anybody handed in. `late` were handed in late, by the due date or by the system's mark; `late_by`
-    says how late, where that is known. `ungraded` were collected and not graded, `stale` were collected anew after
-    they were graded. `trouble` has lines per student. `waiting` says why a submission waits for a person, `marks`
-    what the gradebook has of it.
+    says, or what anybody handed in; `counts` says as how many points. `late` were handed in late, by the due date or by
+    the system's mark; `late_by` says how late, where that is known. `ungraded` were collected and not graded, `stale`
+    were collected anew after they were graded. `trouble` has lines per student. `waiting` says why a submission waits
+    for a person, `marks` what the gradebook has of it.
     """
 
     def __init__(self, course: Course) -> None:
@@ -39,6 +39,7 @@ class Standing:
         self.assigned: list[str] = self.rules.assigned
         if self.assigned is None:
             self.assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
+        self.counts = {a: self.rules.weight(a, course.points(a)) for a in self.assigned}
         came = {names: read_timestamp(course.stamp(*names)) for names in there}
         self.late_by = {names: late for names in there if (late := self.rules.late_by(*names, came[names]))}
         self.late = (there & classlist.late) | set(self.late_by)

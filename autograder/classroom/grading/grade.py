@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from nbgrader.api import SubmittedAssignment
+
 from ...text import visible
 from .. import interrupt
 from ..course import HELD, Course, CourseError, word
@@ -120,7 +122,7 @@ def grade(
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
-        there = marks_in(gradebook)
+        there = {(one.student_id, one.assignment.name) for one in gradebook.db.query(SubmittedAssignment)}
         records = {names: graded(course, *names).record for names in chosen if names in there}
         before = {  # where the answers are what was graded in this gradebook
             names: record
@@ -157,7 +159,7 @@ def grade(
                 save(course, gradebook, lateness, row, record)
                 rows.append(row)
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
-            waits = waiting(course, marks_in(gradebook))
+            waits = waiting(course, marks_in(gradebook, only_waiting=True))
             for row in rows:
                 lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))

@@ -192,8 +192,6 @@ class Lateness:
 
     def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
         """What is taken off a score for so many seconds; None if nothing is."""
-        if not late:
-            return None
         self._assign.student_id, self._assign.assignment_id = student, assignment
         asked = self._assign.plugin_inst.late_submission_penalty(student, score, late)
         return min(max(asked, 0.0), score) if asked else None
@@ -208,7 +206,8 @@ class Lateness:
         if not late and (student, assignment) in self._classlist.late:
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
         for notebook in submission.notebooks:
-            notebook.late_submission_penalty = self._penalty(student, assignment, notebook.score, late)
+            penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
+            notebook.late_submission_penalty = penalty
 
     def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
         """Write it to some (student, assignment) that were graded before."""
@@ -242,15 +241,17 @@ class Marks:
     came: datetime | None = None
 
 
-def marks_in(gradebook: Gradebook, student: str = "") -> dict[tuple[str, str], Marks]:
+def marks_in(gradebook: Gradebook, student: str = "", only_waiting: bool = False) -> dict[tuple[str, str], Marks]:
     """(student, assignment) -> its marks, of all or of one. A few queries: nbgrader's own ways ask for each cell.
 
-    Raises CourseError.
+    only_waiting: of what waits for a person. Raises CourseError.
     """
     loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
     notebooks = gradebook.db.query(SubmittedNotebook).options(*loaded)
     if student:
         notebooks = notebooks.filter(SubmittedNotebook.assignment.has(student_id=student))
+    if only_waiting:
+        notebooks = notebooks.filter(SubmittedNotebook.grades.any(Grade.needs_manual_grade))
     with _said("read"):
         there = notebooks.all()
     found = {}

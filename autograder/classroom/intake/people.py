@@ -91,8 +91,7 @@ def read_table(path: Path, what: str) -> Table:
         lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error as error:
         raise CourseError(f"{path}: {what} is not CSV: {visible(error, 100)}") from None
-    header = first.rstrip("\r")
-    quoted = bool(lines) and header.startswith('"') and header.count('"') >= 2 * len(lines[0])
+    quoted = bool(lines) and first.startswith('"') and first.count('"') >= 2 * len(lines[0])
     return Table(path, lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
 
 

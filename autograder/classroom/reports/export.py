@@ -30,18 +30,17 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
     now = now or Standing(course)
     if not now.marks:
         raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
-    counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
     totals, details = [], []
     for person in now.people:
         marks = {a: now.marks[person.id, a] for a in now.assigned if (person.id, a) in now.marks}
-        scores = {assignment: mark.score for assignment, mark in marks.items()}
-        total = sum((score * counts[a] / (course.points(a) or 1.0) for a, score in scores.items()), 0.0)
+        total = sum((mark.score * now.counts[a] / (course.points(a) or 1.0) for a, mark in marks.items()), 0.0)
         for assignment, mark in marks.items():
             details += _exercise_lines(course, mark, person.id, assignment)
         who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
         late = [a for a in now.assigned if (person.id, a) in now.late]
-        what = [*(scores.get(a, "") for a in now.assigned), round(total, 6), sum(counts.values())]
-        totals.append([*who, *what, " ".join(late), "; ".join(now.notes(person.id))])
+        scores = [marks[a].score if a in marks else "" for a in now.assigned]
+        what = [round(total, 6), sum(now.counts.values()), " ".join(late), "; ".join(now.notes(person.id))]
+        totals.append([*who, *scores, *what])
     files = {"grades": folder / "grades.csv", "exercises": folder / "exercises.csv"}
     who = ["student", "name", "email", "section"] if now.has_roster else ["student"]
     write_csv(files["grades"], [*who, *now.assigned, "score", "points", "late", "notes"], totals)

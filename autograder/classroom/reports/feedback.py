@@ -113,9 +113,8 @@ def _write_overview(course: Course, now: Standing, student: str, graded: dict[st
     for assignment in dict.fromkeys([*now.assigned, *graded]):
         mark = graded.get(assignment)
         score, points = (mark.score, mark.points) if mark else (0.0, course.points(assignment))
-        counts = now.rules.weight(assignment, points) if assignment in now.assigned else 0.0
-        line = {"assignment": assignment, "score": score, "points": points, "counts": counts, "graded": bool(mark)}
-        lessons.append(line)
+        line = {"assignment": assignment, "score": score, "points": points, "graded": bool(mark)}
+        lessons.append(line | {"counts": now.counts.get(assignment, 0.0)})
     earned = round(sum(one["score"] * one["counts"] / (one["points"] or 1.0) for one in lessons), 6)
     points = sum(one["counts"] for one in lessons)
     about = {"student": student, "lessons": lessons, "score": earned, "points": points}
