@@ -3,8 +3,6 @@
 Nothing slow is imported before it is needed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import atexit

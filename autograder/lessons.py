@@ -23,8 +23,6 @@ Numbers in prose that were measured come from the recorded files, benchmarks/rec
 The starter of an answer is written beside it in the script; workshop/starters.py describes the grammar.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 import shutil

@@ -1,7 +1,5 @@
 """When an assignment is due, what being late costs, and what counts in the totals: course.toml of a course."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

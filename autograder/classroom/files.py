@@ -1,7 +1,5 @@
 """Files of a course: written whole or not at all, read with care, and told apart by hashes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ A course forgets what was handed in, its grades and its pages, and writes the fi
 also the sign-in, the home, shared progress, and what is in the exchange: that needs root, and a room that is closed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One grader at a time on a gradebook, and temporary folders that a killed grader cannot leave for ever."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

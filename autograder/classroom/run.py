@@ -1,7 +1,5 @@
 """The whole way in one command: collect, grade, feedback, report, export, and one summary at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

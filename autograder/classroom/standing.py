@@ -1,7 +1,5 @@
 """How a class stands: who is in it, what is assigned, and what is late, missing, not graded or not understood."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ..text import visible

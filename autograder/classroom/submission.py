@@ -7,8 +7,6 @@ text is shown: of bounded size, with every control character spelled out.
 Everything here works on plain JSON values and expects any of them to be of the wrong type.
 """
 
-from __future__ import annotations
-
 import copy
 import html
 import json

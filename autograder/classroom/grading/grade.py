@@ -9,8 +9,6 @@ A grade that would become another one, though nobody changed the answer, is held
     changes.csv                      whose grades would change, from what to what, and why
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

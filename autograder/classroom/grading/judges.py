@@ -7,8 +7,6 @@ installed in the same version, and neither the course directory nor the gradeboo
 Kubernetes and ssh (dask-jobqueue, dask-kubernetes, `dask ssh`).
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

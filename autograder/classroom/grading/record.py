@@ -4,8 +4,6 @@ The record is in the metadata of the autograded notebook, which is written last:
 database, too. A run that was killed goes on from there.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

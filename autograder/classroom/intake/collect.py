@@ -3,8 +3,6 @@
 Every file goes to submitted/<student>/<assignment>/ under names made here.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from datetime import datetime, timedelta

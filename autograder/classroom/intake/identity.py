@@ -1,7 +1,5 @@
 """Whose notebook is which assignment, from the names of files and folders."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 Nothing is unpacked by the name it came with. A name such as ../../x can only be refused, never followed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

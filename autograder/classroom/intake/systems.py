@@ -1,7 +1,5 @@
 """How learning-management systems name what they pack: who handed it in, when, and whether late; ids for names."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

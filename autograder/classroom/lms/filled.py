@@ -6,8 +6,6 @@ The file keeps its columns, their order and its encoding. Only the cells of grad
 columns are written, so that the system takes the file back.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

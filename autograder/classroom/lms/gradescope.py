@@ -4,8 +4,6 @@ gradescope-autograders.readthedocs.io/en/latest/specs: `setup.sh` makes the imag
 /autograder/results/results.json about what is in /autograder/submission.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

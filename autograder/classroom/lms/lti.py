@@ -5,8 +5,6 @@ opens the room. Names and Roles gives the roster, Assignment and Grade Services 
 token that the system gives for a statement signed with the course's key.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

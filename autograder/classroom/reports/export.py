@@ -1,7 +1,5 @@
 """Writes the grades as CSV."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

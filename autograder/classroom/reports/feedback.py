@@ -1,7 +1,5 @@
 """Writes the pages of feedback/ from what was graded: verdict, points, comments and the student's own answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """One page about the class for its instructor: how it stands, what was hard, who waits for a decision."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field

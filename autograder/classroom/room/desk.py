@@ -4,8 +4,6 @@ An extension of the instructor's own Jupyter server: docker/hub/instructor/ swit
 JupyterHub lets nobody else in there. Each button runs the commands that one would type in a terminal of that server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

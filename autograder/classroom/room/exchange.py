@@ -5,8 +5,6 @@
     course/feedback/ ──give back──▶ exchange/…/feedback ──fetch──▶ attendee
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

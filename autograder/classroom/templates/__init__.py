@@ -3,8 +3,6 @@
 Nothing is loaded from elsewhere and no script runs on these: a policy in each page forbids both.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path
