@@ -1,4 +1,4 @@
-"""Files of a course: written whole or not at all, read with care, and told apart by hashes."""
+"""Files of a course: written whole or not at all, read with care, told apart by hashes; what a wrong call raises."""
 
 import hashlib
 import json
