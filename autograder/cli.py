@@ -3,8 +3,6 @@
 Nothing slow is imported before it is needed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import atexit
@@ -37,7 +35,7 @@ class CallError(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    of_a_class = COMMANDS[options.command].of_a_class
+    of_a_class = COMMANDS[options.command].calls
     atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
     gc.set_threshold(100_000, 20, 50)  # to look for garbage took a fifth of a judgement's own time
     _without_what_no_command_uses()
@@ -142,10 +140,6 @@ class Command:
     options: tuple[Option, ...] = ()
     more: dict = field(default_factory=dict)
 
-    @property
-    def of_a_class(self) -> bool:
-        return bool(self.calls)
-
 
 def _of_a_class(options: argparse.Namespace) -> int:
     from .classroom.course import Course
@@ -174,13 +168,6 @@ def _export(course, system, into, to, column, scale):
     if wrong := next((said for said in column if "=" not in said), None):
         raise CallError(f"--column: found {wrong!r}; expected ASSIGNMENT=TITLE, such as '01_vector_add=Lab 1'")
     return export_for(course, system, into, to, columns=dict(said.split("=", 1) for said in column), scale=scale)
-
-
-def _forget(course, name, room):
-    from .classroom.course import Course
-    from .classroom.forget import forget
-
-    return forget(Course.open(room / "course") if room else course, name, room)
 
 
 SAYING = {"progress": lambda line: print(line, file=sys.stderr)}
@@ -222,13 +209,13 @@ COMMANDS = {
         _option("--to", dest="path", type=Path, help="the zip (default: in the course directory)"),
         TRUST,
     )),
-    "comment": Command("write one comment to all whose answer has one diagnosis", "reports.comment:comment", (
+    "comment": Command("write one comment to all whose answer has one diagnosis", "reports.feedback:comment", (
         _option("exercise"),
         _option("diagnosis", help="as in misconceptions.csv"),
         _option("text", help='what to write; "" takes it away'),
         _option("--replace", action="store_true", help="also where somebody wrote another comment"),
     )),
-    "forget": Command("remove what the course, and a room, keep of a person (docs/PRIVACY.md)", _forget, (
+    "forget": Command("remove what the course, and a room, keep of a person (docs/PRIVACY.md)", "forget:forget", (
         _option("name", help="the student's id, as in grades.csv"),
         _option("--room", type=Path, help="the folder of a room that is closed; needs root"),
     )),
@@ -251,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, help=command.help)
-        for option, how in (*(SHARED if command.of_a_class else ()), *command.options):
+        for option, how in (*(SHARED if command.calls else ()), *command.options):
             added.add_argument(option, **how)
     return parser
 
@@ -326,15 +313,13 @@ def _require_entry(path: Path, source: str, exercise):
         raise CallError(f"{path.name} {what}; expected {exercise.signature}")
     inside = exercise.signature.partition("(")[2].partition(")")[0]
     wanted = len([name for name in inside.split(",") if name.strip()])
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
-    if functions and not _takes(functions[-1].args, wanted):
+    functions = [node.args for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
+    if functions and not _takes(functions[-1], wanted):
         takes = "…"
         with contextlib.suppress(RecursionError):
-            takes = ast.unparse(functions[-1].args)[:80]
-        raise CallError(
-            f"{path.name}: {exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}; "
-            f"expected {exercise.signature}"
-        )
+            takes = ast.unparse(functions[-1])[:80]
+        called = f"{exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}"
+        raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
 
 
 def _takes(arguments: ast.arguments, count: int) -> bool:
@@ -378,7 +363,7 @@ def _prove(options) -> int:
                 judge.prove(name)
             except JaxMissing as missing:
                 print(f"not tried: {missing}")
-        versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+        versions = ", ".join(map(" ".join, stack().items()))
         print(f"This installation can judge ({versions}; {judge.backend}).")
     return PASSED
 

@@ -23,19 +23,19 @@ Numbers in prose that were measured come from the recorded files, benchmarks/rec
 The starter of an answer is written beside it in the script; workshop/hints.py describes the grammar.
 """
 
-from __future__ import annotations
-
+import copy
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 
 from autograder.exercises import EXERCISES
-from autograder.online import address, standing_alone
 from workshop.hints import RUNGS, MalformedAnswer, ladder, split_answer
 from workshop.results import recorded
 from workshop.syllabus import explain, glossary
@@ -68,32 +68,23 @@ def source_notebook(script: Path) -> NotebookNode:
 
     Raises BuildError for an unknown exercise or marker, an answer without its check, or missing hints.
     """
-    nb = _read(script)
+    try:
+        nb = jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent")
+    except OSError as error:
+        raise BuildError(f"{script}: cannot be read ({error.strerror})") from None
+    left = dict(glossary())
     for number, cell in enumerate(nb.cells, 1):
         markers = {key: value for key, value in cell.metadata.items() if key != "lines_to_next_cell"}
         cell.metadata = NotebookNode()
         cell.id = f"cell-{number:02}"
         if markers:
             _mark(cell, markers, script)
-    left = dict(glossary())
-    for cell in nb.cells:
         if cell.cell_type == "markdown" and not cell.id.startswith("hints-"):
-            cell.source = explain(cell.source, left)
+            cell.source = explain(with_recorded_numbers(cell.source, script.name), left)
     _expect_pairs(nb, script)
     nb.metadata = nbformat.from_dict(_NOTEBOOK_METADATA)
     nb.nbformat, nb.nbformat_minor = 4, 5
     nbformat.validate(nb)
-    return nb
-
-
-def _read(script: Path) -> NotebookNode:
-    try:
-        nb = jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent")
-    except OSError as error:
-        raise BuildError(f"{script}: cannot be read ({error.strerror})") from None
-    for cell in nb.cells:
-        if cell.cell_type == "markdown":
-            cell.source = with_recorded_numbers(cell.source, script.name)
     return nb
 
 
@@ -103,7 +94,7 @@ def with_recorded_numbers(text: str, script: str) -> str:
     def number(match: re.Match) -> str:
         try:
             return _recorded_number(*(part.strip() for part in match[1].split(";")))
-        except (FileNotFoundError, StopIteration, TypeError, ValueError):
+        except (FileNotFoundError, StopIteration, TypeError, ValueError, KeyError):
             raise BuildError(f"{script}: {match[0]} names no recorded number") from None
 
     return _RECORDED.sub(number, text)
@@ -114,14 +105,12 @@ def _recorded_number(file: str, size: str, provider: str = "", unit: str = "") -
     if size == "about" and not provider:
         return results.caption()
     speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
-    row = speeds.get(provider)
-    if row is None:
-        raise ValueError(provider)
+    row = speeds[provider]
     if unit == "GB/s":
         return f"{row.gbps.median:,.0f}"
     if unit == "of copy":
         return f"{row.of_copy:.0%}"
-    if unit.startswith("× ") and unit[2:] in speeds:
+    if unit.startswith("× "):
         factor = row.gbps.median / speeds[unit[2:]].gbps.median
         return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
     raise ValueError(unit)
@@ -214,6 +203,76 @@ def _split(cell: NotebookNode) -> tuple[str, str]:
         raise BuildError(f'answer="{cell.id}": {error}') from None
 
 
+# -- copies that stand alone, for Colab, Codespaces and Binder ----------------------------------------------
+
+# They are written to online/ where pyproject.toml knows the repository's public address. They differ from notebooks/ in
+# three things: badges, a first cell that installs what is missing, and figures and links that are addresses.
+# notebooks/ has none of these, so that a room without internet asks nothing of another machine.
+_RELATIVE = re.compile(r"(?<=\]\()(\.\./)?([\w./-]+\.(?:svg|png|ipynb|md|py|txt))(?=[)#])")
+_ALONE = '''\
+# Elsewhere than at home, this cell gets the course and installs what is missing; then the lesson goes on.
+# What is here already stays as it is, torch first of all.
+import importlib.util, pathlib, subprocess, sys
+
+if importlib.util.find_spec("autograder") is None:
+    course = pathlib.Path.home() / "triton-workshop"
+    if not course.exists():
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", "{address}", course], check=True)
+    subprocess.run([sys.executable, course / "workshop" / "install.py", "{group}"], check=True)
+    sys.path.insert(0, str(course))
+    importlib.invalidate_caches()'''
+_JAX = ("05_jax_dropout",)  # lessons that need JAX, too
+
+
+def public_address(root: Path) -> str:
+    """The public address of the repository, https://github.com/OWNER/NAME, or "" where it has none yet."""
+    file = root / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}) if file.exists() else {}
+    return project.get("urls", {}).get("Repository", "").removesuffix(".git").rstrip("/")
+
+
+def badges(address: str, file: str) -> str:
+    """Markdown: open this file of the repository in Colab, Codespaces or Binder."""
+    place = address.removeprefix("https://github.com/")
+    colab, binder = "https://colab.research.google.com", "https://mybinder.org"
+    return " ".join(
+        f"[![Open in {name}]({image})]({target})"
+        for name, image, target in (
+            ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
+            ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
+            ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
+        )
+    )
+
+
+def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
+    """A copy of a released notebook for online/, without any file beside it."""
+    alone = copy.deepcopy(notebook)
+    for cell in alone.cells:
+        if cell.cell_type == "markdown":
+            cell.source = with_addresses(cell.source, address)
+    group = "online-jax" if name in _JAX else "online"
+    first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
+    alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
+    alone.cells.insert(0, new_markdown_cell(badges(address, f"online/{name}.ipynb"), id="badges"))
+    return alone
+
+
+def with_addresses(markdown: str, address: str) -> str:
+    """The text with each file of the repository as an address: figures as they are, pages as GitHub shows them."""
+
+    def whole(match: re.Match) -> str:
+        path = match[2] if match[1] else f"notebooks/{match[2]}"
+        if path.endswith((".svg", ".png")):
+            return f"{address.replace('https://github.com/', 'https://raw.githubusercontent.com/')}/main/{path}"
+        if path.endswith(".ipynb"):
+            place = address.removeprefix("https://github.com/")
+            return f"https://colab.research.google.com/github/{place}/blob/main/online/{Path(path).name}"
+        return f"{address}/blob/main/{path}"
+
+    return _RELATIVE.sub(whole, markdown)
+
+
 # -- files ------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +292,7 @@ def build(check: bool = False, root: Path = ROOT) -> int:
     folder = root / "notebooks"
     released = {script.stem: release(source_notebook(script)) for script in scripts(root)}
     wanted = {folder / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in released.items()}
-    if public := address(root):
+    if public := public_address(root):
         alone = {name: standing_alone(notebook, name, public) for name, notebook in released.items()}
         wanted |= {root / "online" / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in alone.items()}
     differing = [path for path, made in wanted.items() if not path.is_file() or path.read_bytes() != made]
@@ -250,7 +309,7 @@ def build(check: bool = False, root: Path = ROOT) -> int:
     return 0
 
 
-def write_course(course_dir: Path, root: Path = ROOT) -> list[str]:
+def write_course(course: Path, root: Path = ROOT) -> list[str]:
     """Writes source/ and release/ of an nbgrader course directory. Returns the names of the assignments.
 
     There is one assignment per notebook. Its figures are copied beside it, so that nbgrader copies them too.
@@ -258,7 +317,7 @@ def write_course(course_dir: Path, root: Path = ROOT) -> list[str]:
     made = {script.stem: source_notebook(script) for script in scripts(root)}
     for assignment, source in made.items():
         for step, nb in (("source", source), ("release", release(source))):
-            _write_assignment(Path(course_dir) / step / assignment, assignment, nb, root)
+            _write_assignment(course / step / assignment, assignment, nb, root)
     return list(made)
 
 
@@ -266,9 +325,9 @@ def _write_assignment(folder: Path, assignment: str, nb: NotebookNode, root: Pat
     text = to_text(nb)
     folder.mkdir(parents=True, exist_ok=True)
     for figure in sorted(set(_FIGURE.findall(text))):
-        original, copy = root / "assets" / figure, folder / "assets" / figure
+        original, target = root / "assets" / figure, folder / "assets" / figure
         if not original.is_file():
             raise BuildError(f"{assignment}: there is no assets/{figure}")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(original, copy)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, target)
     (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())

@@ -3,8 +3,6 @@
 A right answer must pass. A wrong one must fail with its slug.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Iterable, Iterator

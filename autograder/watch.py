@@ -4,8 +4,6 @@ The answer of the exercise that is looked at is taken out of the file as it is t
 holds the answers of a whole course. It counts as progress, as a check in a notebook does.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import sys

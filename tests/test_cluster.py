@@ -11,9 +11,9 @@ from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit
 
 from autograder import cli
 from autograder.classroom.course import CourseError
-from autograder.classroom.grading import cluster as module
-from autograder.classroom.grading.cluster import Cluster, Place
+from autograder.classroom.grading import judges as module
 from autograder.classroom.grading.grade import grade
+from autograder.classroom.grading.judges import Place, on_cluster
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -124,7 +124,7 @@ def test_what_kills_two_workers_is_failed_with_that_reason(course, scheduler):
 def test_who_stops_early_leaves_nothing_on_the_cluster(course, scheduler):
     for n in range(10):
         submit(course, f"s{n}", filled(ADD, vector_add="slow"))
-    with Cluster(scheduler, True, Worker) as far:
+    with on_cluster(scheduler, True, Worker) as far:
         rows = far.rows(course, course.handed_in())
         next(rows)
         rows.close()

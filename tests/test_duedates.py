@@ -21,7 +21,7 @@ from autograder.classroom.intake.collect import collect
 from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.run import run
-from autograder.classroom.standing import standing
+from autograder.classroom.standing import Standing
 
 ADD, SOFTMAX = EXERCISES
 DUE = datetime(2024, 10, 3, 12, tzinfo=UTC)
@@ -148,7 +148,7 @@ def test_totals_count_what_is_assigned_with_its_weight(course):
     assert "01_vector_add</a> (counts as 16)" in (course.root / "feedback" / "ann" / "index.html").read_text()
     assert f"{SOFTMAX}: not graded" in (course.root / "feedback" / "ann" / "index.html").read_text()
     rules(course, f'assigned = ["{ADD}", "{SOFTMAX}"]')
-    assert standing(course).missing == {("ann", SOFTMAX), ("bob", ADD)}
+    assert Standing(course).missing == {("ann", SOFTMAX), ("bob", ADD)}
 
 
 @pytest.mark.parametrize(
@@ -258,13 +258,13 @@ def test_a_worksheet_that_comes_later_gives_the_time_and_one_that_goes_does_not_
     sheet.write_text(WORKSHEET.replace("Last modified (submission)", "Zuletzt"), newline="")
     [note] = collect(download, course, roster=sheet).notes
     assert note.startswith("2 notebooks came without a time") and "nobody is late by it" in note
-    assert standing(course).late == set()
+    assert Standing(course).late == set()
     sheet.write_text(WORKSHEET, newline="")
     assert collect(download, course, roster=sheet).notes == []
-    assert standing(course).late == {("bob@x.example", ADD)}
+    assert Standing(course).late == {("bob@x.example", ADD)}
     sheet.write_text(WORKSHEET.replace("471", "881"), newline="")  # of next week's assignment
     assert collect(download, course, roster=sheet).notes == []
-    assert standing(course).late == {("bob@x.example", ADD)}
+    assert Standing(course).late == {("bob@x.example", ADD)}
 
 
 def test_a_systems_own_time_counts(course, tmp_path):
@@ -288,10 +288,10 @@ def test_times_of_files_count_unless_all_are_of_one_copy(course, tmp_path):
     late = {name: DUE + timedelta(hours=1, seconds=n) for n, name in enumerate(("ann", "bob", "eva"))}
     report = collect(folder_at(tmp_path, late), course)
     assert "taken for the time of a copy" in report.notes[0]
-    assert standing(course).late == set()
+    assert Standing(course).late == set()
     shutil.rmtree(tmp_path / "in")
     collect(folder_at(tmp_path, late | {"ann": DUE - timedelta(days=1)}), course)
-    assert standing(course).late == {("bob", ADD), ("eva", ADD)}
+    assert Standing(course).late == {("bob", ADD), ("eva", ADD)}
 
 
 def test_what_a_students_computer_or_git_wrote_is_no_time(course, tmp_path):

@@ -22,7 +22,7 @@ from autograder.classroom.files import read_timestamp
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.room.exchange import exchange
-from autograder.classroom.standing import standing
+from autograder.classroom.standing import Standing
 
 ME = getpass.getuser()
 LESSON = "01_vector_add"
@@ -243,7 +243,7 @@ def test_what_one_hands_in_stops_nobody(course, make, when):
     report = collected(course)
     assert course.handed_in() == [(ME, LESSON)] and report.status == 1
     assert [line[:30] for line in report.problems] == [f"nobody {LESSON}: not collected: "[:30]]
-    assert standing(course).trouble == {"nobody": report.problems}
+    assert Standing(course).trouble == {"nobody": report.problems}
     assert sum(path.stat().st_size for path in course.root.glob("submitted/**/*")) < 1 << 20
     shutil.rmtree(there) if there.is_dir() and not there.is_symlink() else there.unlink()
     assert not collected(course).problems

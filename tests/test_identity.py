@@ -15,7 +15,7 @@ from autograder.classroom.intake.collect import collect
 from autograder.classroom.intake.people import ClassList, Person, Roster, read_roster
 from autograder.classroom.intake.systems import Named, attempt_time, gradescope, student_id
 from autograder.classroom.lms.filled import export_for
-from autograder.classroom.standing import standing
+from autograder.classroom.standing import Standing
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
 NOTEBOOK = json.dumps(filled(ADD, **RIGHT))
@@ -247,7 +247,7 @@ def test_a_folder_without_a_notebook_has_a_row_that_says_it(file, course, tmp_pa
     report = take(course, tmp_path, files)
     assert {who for who, _, _ in report.collected} == {"ann", "bob"}
     assert set(report.trouble) == {"eva"} and "nothing else came from this person" in report.trouble["eva"][0]
-    assert [person.id for person in standing(course).people] == ["ann", "bob", "eva"]
+    assert [person.id for person in Standing(course).people] == ["ann", "bob", "eva"]
 
 
 def test_an_empty_folder_has_a_row_that_says_it(course, tmp_path):
@@ -275,7 +275,7 @@ def test_canvas_names_are_words_as_ruby_sees_them(names, student, course, tmp_pa
         content = json.dumps(filled(lesson))
         report = take(course, tmp_path, {f"{name}_{lesson}.ipynb": content})
         assert [who for who, _, _ in report.collected] == [student]
-        assert ClassList(course).is_late(student, lesson) == ("LATE" in name)
+        assert ((student, lesson) in ClassList(course).late) == ("LATE" in name)
     assert "_" not in student.partition("_")[0]
 
 
@@ -465,9 +465,9 @@ def test_versions_of_one_student_are_not_students(course, tmp_path):
 def test_late_is_recorded_and_forgotten_when_something_in_time_replaces_it(course, tmp_path):
     take(course, tmp_path, ["roebob_LATE_102_5002_01_vector_add.ipynb", "leeann_101_5001_01_vector_add.ipynb"])
     classlist = ClassList(course)
-    assert classlist.is_late("roebob_102", ADD) and not classlist.is_late("leeann_101", ADD)
+    assert classlist.late == {("roebob_102", ADD)}
     take(course, tmp_path, ["roebob_102_5003_01_vector_add.ipynb"])
-    assert not ClassList(course).is_late("roebob_102", ADD)
+    assert ClassList(course).late == set()
 
 
 def test_a_student_whose_file_is_not_understood_is_remembered_until_it_is(course, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import lessons, online
+from autograder import lessons
 from workshop import install
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +17,7 @@ NAMES = [script.stem for script in lessons.scripts()]
 @pytest.fixture(scope="module")
 def alone():
     released = {script.stem: lessons.release(lessons.source_notebook(script)) for script in lessons.scripts()}
-    return {name: online.standing_alone(notebook, name, ADDRESS) for name, notebook in released.items()}
+    return {name: lessons.standing_alone(notebook, name, ADDRESS) for name, notebook in released.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,11 +50,11 @@ def test_its_first_code_cell_installs_and_the_rest_is_the_lesson(alone, name):
 
 
 def test_the_address_is_in_one_place(tmp_path):
-    assert online.address(tmp_path) == ""
+    assert lessons.public_address(tmp_path) == ""
     (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "x"\n[project.urls]\nRepository = "{ADDRESS}.git"\n')
-    assert online.address(tmp_path) == ADDRESS
+    assert lessons.public_address(tmp_path) == ADDRESS
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
-    assert online.address(tmp_path) == ""
+    assert lessons.public_address(tmp_path) == ""
 
 
 def test_what_is_there_stays(monkeypatch):

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = (
     {"workshop"},
     {"autograder.text"},
-    {"autograder.online", "autograder.answer", "autograder.tensors", "autograder.versions"}
+    {"autograder.answer", "autograder.tensors", "autograder.versions"}
     | {"autograder.session", "autograder.panel"},
     {"autograder.verdict", "autograder.box"},
     {"autograder.exercises"},

@@ -27,7 +27,7 @@ from nbgrader.api import Gradebook
 from autograder import cli
 from autograder.classroom import interrupt
 from autograder.classroom.course import COURSE_ID, LESSONS, Course
-from autograder.classroom.grading import gradebook, here
+from autograder.classroom.grading import gradebook, judges
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
 from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
@@ -156,7 +156,7 @@ def test_it_succeeds_where_nobody_must_act(course, tmp_path):
 
 def test_nothing_handed_in_is_said(course, tmp_path):
     report = run(download(tmp_path, {"notes.txt": "x"}), course, new_judge=StrawJudge)
-    assert report.status == 1 and report.graded is None
+    assert report.status == 1 and report.graded.rows == []
     report.print(lambda line: None)
 
 
@@ -475,7 +475,7 @@ def grade_slowly(course: Course, temporary: Path, begun) -> None:
     """What a child does: the command, with all that it says in a file."""
     tempfile.tempdir = str(temporary)
     sys.stdout = sys.stderr = (temporary.parent / "said").open("w", buffering=1)
-    here.Here.prove, here.Judge = (lambda *_: None), (lambda confine: Slow(begun))
+    judges.Here.prove, judges.Judge = (lambda *_: None), (lambda confine: Slow(begun))
     sys.exit(cli.main(["grade", "--workers", "1", "--course", str(course.root)]))
 
 

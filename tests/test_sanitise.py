@@ -46,7 +46,7 @@ def test_the_answers_survive_and_nothing_else_does():
     submission = rebuilt(handed_in)
 
     assert submission.notebook == filled(LESSON, **RIGHT)
-    assert submission.problems == []
+    assert submission.problem == ""
 
 
 def test_a_cell_is_found_by_its_id_where_the_metadata_was_lost():
@@ -130,8 +130,7 @@ def test_unreadable_files_give_the_released_notebook_and_a_reason(tmp_path):
     link.symlink_to("/etc/passwd")
     for path, reason in ((there, "MB"), (absent, "no notebook"), (link, "no notebook")):
         submission = read_submission(path, released(LESSON))
-        assert not submission.readable
-        assert reason in submission.problems[0]
+        assert reason in submission.problem
         assert submission.notebook == released(LESSON)
 
 

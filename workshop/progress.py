@@ -11,7 +11,7 @@ from pathlib import Path
 from workshop import shared
 from workshop.advice import did_you_mean
 from workshop.notebook import Live, page
-from workshop.syllabus import LESSONS, QUESTIONS, SYLLABUS, Lesson
+from workshop.syllabus import LESSONS, QUESTIONS, SYLLABUS, Lesson, titled
 
 FILE = ".progress.json"
 VARIABLE = "WORKSHOP_PROGRESS"  # names another file
@@ -165,19 +165,12 @@ class Strip(Live):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        lessons = [(notebook, *_titled(notebook), *points) for notebook, *points in progress().lessons()]
+        lessons = [(notebook, *titled(notebook), *points) for notebook, *points in progress().lessons()]
         return page("strip.html", lessons=lessons, here=self.notebook, greeting=self.greeting)
 
     def _ipython_display_(self) -> None:
         super()._ipython_display_()
         _shown[:] = [self]
-
-
-def _titled(notebook: str) -> tuple[str, str]:
-    """The number and the title of a lesson: ("1b", "Tiles") for 01b_tiles."""
-    number, *words = (word.upper() if word in ("jax", "amd") else word for word in notebook.split("_"))
-    title = " ".join(words)
-    return number.lstrip("0") or "0", title[:1].upper() + title[1:]
 
 
 def here(notebook: str) -> Strip:

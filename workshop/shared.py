@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from workshop.syllabus import LESSONS, SYLLABUS
+from workshop.syllabus import LESSONS, SYLLABUS, titled
 
 VARIABLE = "WORKSHOP_SHARE"
 FILE = "progress.json"
@@ -151,7 +151,8 @@ class Attendees:
     hidden: int
 
     def to_json(self) -> dict:
-        return {"lessons": LESSONS, "hidden": self.hidden, "sharing": [one.to_json() for one in self.sharing]}
+        sharing, titles = [one.to_json() for one in self.sharing], {lesson: titled(lesson) for lesson in LESSONS}
+        return {"lessons": LESSONS, "titles": titles, "hidden": self.hidden, "sharing": sharing}
 
     def __str__(self) -> str:
         lines = [f"{len(self.sharing)} share their progress, {self.hidden} do not."]

@@ -86,6 +86,13 @@ SYLLABUS = {name: Lesson(name, notebook, **about) for notebook, own in _LESSONS.
 QUESTIONS = {name: _question(**about) for name, about in _told("questions.toml").items()}
 
 
+def titled(notebook: str) -> tuple[str, str]:
+    """The number and the title of a lesson: ("1b", "Tiles") for 01b_tiles."""
+    number, *words = (word.upper() if word in ("jax", "amd") else word for word in notebook.split("_"))
+    title = " ".join(words)
+    return number.lstrip("0") or "0", title[:1].upper() + title[1:]
+
+
 def find(name: str) -> Lesson:
     """The exercise of that name. Raises ValueError that names similar ones."""
     try:

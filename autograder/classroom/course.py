@@ -20,7 +20,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
 from . import duedates
-from .files import write_atomically
+from .files import CourseError, write_atomically
 from .submission import Check, checks_in
 
 COURSE_ID = "triton-workshop"
@@ -45,10 +45,6 @@ def configure(c: Config) -> None:
     c.GenerateFeedback.exporter_class = f"{PLUGINS}.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
-
-
-class CourseError(Exception):
-    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
 
 
 @dataclass
@@ -107,8 +103,8 @@ class Course:
             if not (self.root / name).exists():
                 write_atomically(self.root / name, (TEMPLATES / name).read_bytes())
 
-    def write_lessons(self) -> list[str]:
-        """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names.
+    def write_lessons(self) -> None:
+        """Write source/ and release/ from solutions/, also over older ones.
 
         They are built beside the course first: a full disk leaves no course with some of the lessons.
         """
@@ -117,14 +113,13 @@ class Course:
         self.root.mkdir(parents=True, exist_ok=True)
         try:
             with tempfile.TemporaryDirectory(dir=self.root, prefix=".lessons-") as built:
-                names = write_course(Path(built))
+                write_course(Path(built))
                 for step in ("source", "release"):
                     _move_over(Path(built, step), self.root / step)
         except BuildError as error:
             with contextlib.suppress(OSError):
                 self.root.rmdir()  # if it is empty
             raise CourseError(f"the lessons of the course cannot be built: {error}") from None
-        return names
 
     def outdated(self) -> list[str]:
         """The released lessons that are not those of notebooks/ beside this package.
@@ -137,17 +132,9 @@ class Course:
         built = {there: path.read_bytes().replace(b"../assets/", b"assets/") for path, there in lessons.items()}
         return [there.stem for there, new in built.items() if not there.is_file() or there.read_bytes() != new]
 
-    @property
-    def gradebook_name(self) -> str:
-        """The gradebook, whatever folder the course is in: the same in a course that was moved or copied."""
-        return self.db_url.replace(str(self.root), "")
-
     def rules(self) -> duedates.Rules:
         """What course.toml says about due dates, penalties and totals. Raises CourseError."""
-        try:
-            return duedates.read_rules(self.root, self.released)
-        except duedates.BadRules as error:
-            raise CourseError(str(error)) from None
+        return duedates.Rules(self.root, self.released)
 
     def points(self, assignment: str) -> float:
         """The points of a released assignment; 0 for another one."""
@@ -183,8 +170,9 @@ class Course:
 
     def handed_in(self, step: str = "submitted") -> list[tuple[str, str]]:
         """The (student, assignment) folders of a step, sorted; hidden ones and links are not looked at."""
-        students = _folders(self.root / step)
-        return [(student.name, folder.name) for student in students for folder in _folders(student)]
+        there = (self.root / step).glob("[!.]*/[!.]*")
+        folders = (path for path in there if path.is_dir() and not (path.is_symlink() or path.parent.is_symlink()))
+        return sorted((path.parent.name, path.name) for path in folders)
 
 
 def update(course: Course) -> Outcome:
@@ -195,13 +183,6 @@ def update(course: Course) -> Outcome:
     said = [f"{', '.join(outdated) or 'no lesson'}: brought into release/"]
     next_step = "`autograder grade` judges what its new exercises and points concern, and shows other points first"
     return Outcome(said + [next_step] * bool(outdated))
-
-
-def _folders(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return []
-    inside = sorted(path.iterdir())
-    return [p for p in inside if p.is_dir() and not p.is_symlink() and not p.name.startswith(".")]
 
 
 def _move_over(new: Path, old: Path) -> None:

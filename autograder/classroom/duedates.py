@@ -1,25 +1,20 @@
 """When an assignment is due, what being late costs, and what counts in the totals: course.toml of a course."""
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from ..text import visible
+from .files import CourseError
 
 FILE = "course.toml"
 _UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(min|h|d|w)[a-z]*")
 _PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%|points?)(?: (?:an?|per) (hour|day|week))?")
-
-
-class BadRules(ValueError):
-    """course.toml cannot be used. The message is one line that says where and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -47,26 +42,48 @@ class _Assignment:
     weight: float | None = None
 
 
-@dataclass(frozen=True)
 class Rules:
     """What course.toml says; nothing if there is none. Times have a time zone.
 
     `assigned` are the assignments that count, None if it does not say.
     """
 
-    assigned: list[str] | None = None
-    _assignments: dict[str, _Assignment] = field(default_factory=dict)
-    _extensions: dict[tuple[str, str], timedelta | datetime] = field(default_factory=dict)
-    _handed_in: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    def __init__(self, folder: Path, known: Collection[str]) -> None:
+        """The rules in a course directory whose assignments are `known`. Raises CourseError."""
+        file = folder / FILE
+        try:
+            said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
+            _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
+            everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
+            _assignment(everywhere, "")
+            own = _table(said.get("assignments", {}), "assignments")
+            self._assignments = {
+                name: _assignment({**everywhere, **_table(own.get(name, {}), name)}, name)
+                for name in dict.fromkeys([*known, *own])
+            }
+            chosen = said.get("assigned")
+            if chosen is not None and not (isinstance(chosen, list) and all(isinstance(a, str) for a in chosen)):
+                raise CourseError('assigned: expected a list of assignments, such as ["00_setup"]')
+            for name in (*self._assignments, *(chosen or ())):
+                if name not in known:
+                    raise CourseError(f"there is no assignment {name!r}; there are: {', '.join(known)}")
+            self.assigned = chosen and [name for name in known if name in chosen]
+            self._extensions = _by_student(said, "extensions", known)
+            self._handed_in = _by_student(said, "handed_in", known)
+        except (CourseError, OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise CourseError(f"{file}: {visible(error, 300)}") from None
 
     @property
     def students(self) -> set[str]:
         """The students that have rules of their own."""
         return {student for student, _ in (*self._extensions, *self._handed_in)}
 
+    def _about(self, assignment: str) -> _Assignment:
+        return self._assignments.get(assignment, _Assignment())
+
     def due(self, assignment: str) -> datetime | None:
         """When it is due for those without an extension; None if nothing says."""
-        return self._assignments.get(assignment, _Assignment()).due
+        return self._about(assignment).due
 
     def extension(self, student: str, assignment: str) -> timedelta | None:
         """How much later it is due for this student; None if it is not."""
@@ -86,124 +103,92 @@ class Rules:
         if due is None or handed_in is None:
             return timedelta()
         late = handed_in - due - (self.extension(student, assignment) or timedelta())
-        return late if late > self._assignments[assignment].grace else timedelta()
+        return late if late > self._about(assignment).grace else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
         """What is taken off an assignment of so many points; None if course.toml has no penalty for it."""
-        about = self._assignments.get(assignment, _Assignment())
+        about = self._about(assignment)
         if about.penalty is None:
             return None
         return about.penalty.of(points, late) if late > about.grace else 0.0
 
     def least_late(self, assignment: str) -> float:
         """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
-        about = self._assignments.get(assignment, _Assignment())
+        about = self._about(assignment)
         once = about.penalty is not None and about.penalty.period is None
         return about.grace.total_seconds() + 1 if once else 0.0
 
     def weight(self, assignment: str, points: float) -> float:
         """As how many points an assignment of so many points counts in the total."""
-        weight = self._assignments.get(assignment, _Assignment()).weight
+        weight = self._about(assignment).weight
         return points if weight is None else weight
 
 
-def read_rules(folder: Path, known: Iterable[str]) -> Rules:
-    """The rules in a course directory whose assignments are `known`. Raises BadRules."""
-    try:
-        content = (folder / FILE).read_bytes()
-    except OSError:
-        return Rules()
-    known = list(known)
-    try:
-        said = tomllib.loads(content.decode("utf-8-sig"))
-        _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
-        everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
-        _assignment(everywhere, "")
-        assignments = {
-            name: _assignment({**everywhere, **_table(said.get("assignments", {}).get(name, {}), name)}, name)
-            for name in dict.fromkeys([*known, *_table(said.get("assignments", {}), "assignments")])
-        }
-        assigned = said.get("assigned")
-        if assigned is not None and not (isinstance(assigned, list) and all(isinstance(a, str) for a in assigned)):
-            raise BadRules('assigned: expected a list of assignments, such as ["00_setup"]')
-        for name in (*assignments, *(assigned or ())):
-            if name not in known:
-                raise BadRules(f"there is no assignment {name!r}; there are: {', '.join(known)}")
-        return Rules(
-            assigned and [name for name in known if name in assigned],
-            assignments,
-            _by_student(said, "extensions", known, _duration_or_date),
-            _by_student(said, "handed_in", known, _date),
-        )
-    except (BadRules, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadRules(f"{folder / FILE}: {visible(error, 300)}") from None
-
-
 def _assignment(said: dict, name: str) -> _Assignment:
-    read = {"due": _date, "grace": _duration, "penalty": _penalty, "weight": _weight}
-    _only(said, set(read), name)
-    return _Assignment(**{key: read[key](value, f"{name}.{key}".strip(".")) for key, value in said.items()})
+    _only(said, set(_READ), name)
+    return _Assignment(**{key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in said.items()})
 
 
-def _by_student(said: dict, title: str, known: list[str], read) -> dict:
+def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[str, str], timedelta | datetime]:
     found = {}
     for student, about in _table(said.get(title, {}), title).items():
         for assignment, value in _table(about, f"{title}.{student}").items():
             if assignment not in known:
-                raise BadRules(f"{title}.{student}: there is no assignment {assignment!r}")
-            found[student, assignment] = read(value, f"{title}.{student}.{assignment}")
+                raise CourseError(f"{title}.{student}: there is no assignment {assignment!r}")
+            kind = "grace" if title == "extensions" and isinstance(value, str) else "due"
+            found[student, assignment] = _read(kind, value, f"{title}.{student}.{assignment}")
     return found
 
 
-def _wrong(where: str, value: object, expected: str) -> BadRules:
-    return BadRules(f"{where}: found {value!r}; expected {expected}")
+def _read(key: str, value: object, where: str):
+    """A value that is written as that of `key` is."""
+    read, expected = _READ[key]
+    if (found := read(value)) is None:
+        raise CourseError(f"{where}: found {value!r}; expected {expected}")
+    return found
 
 
 def _table(value: object, where: str) -> dict:
     if not isinstance(value, dict):
-        raise _wrong(where, value, f"a table, such as [{where}]")
+        raise CourseError(f"{where}: found {value!r}; expected a table, such as [{where}]")
     return value
 
 
 def _only(said: dict, known: set[str], where: str) -> None:
     if others := sorted(set(said) - known):
-        raise BadRules(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
+        raise CourseError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
 
 
-def _weight(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise _wrong(where, value, "a number of points, such as 10")
-    return value
+def _weight(value: object) -> float | None:
+    return value if type(value) in (int, float) and value >= 0 else None
 
 
-def _date(value: object, where: str) -> datetime:
+def _date(value: object) -> datetime | None:
     """A date is its last second; a time without a zone is by this computer's clock."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time(23, 59, 59))
-    if not isinstance(value, datetime):
-        raise _wrong(where, value, "a date, such as 2026-10-03T23:59:00")
-    return value.astimezone(UTC)
+    return value.astimezone(UTC) if isinstance(value, datetime) else None
 
 
-def _duration(value: object, where: str) -> timedelta:
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+def _duration(value: object) -> timedelta | None:
+    match = _DURATION.fullmatch(str(value).strip())
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]]) if match else None
+
+
+def _penalty(value: object) -> Penalty | None:
+    match = _PENALTY.fullmatch(str(value).strip())
     if not match:
-        raise _wrong(where, value, 'a time, such as "15 min", "2 h", "3 d" or "1 w"')
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
-
-
-def _duration_or_date(value: object, where: str) -> timedelta | datetime:
-    return _duration(value, where) if isinstance(value, str) else _date(value, where)
-
-
-def _penalty(value: object, where: str) -> Penalty:
-    if isinstance(value, str) and value in NAMED:
-        return NAMED[value]
-    match = _PENALTY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not match:
-        raise _wrong(where, value, '"10% a day", "2 points an hour", "20%", "all" or "none"')
+        return NAMED.get(str(value))
     period = timedelta(seconds=_UNITS[match[3][0]]) if match[3] else None
     return Penalty(float(match[1]), match[2] == "%", period)
+
+
+_READ = {
+    "due": (_date, "a date, such as 2026-10-03T23:59:00"),
+    "grace": (_duration, 'a time, such as "15 min", "2 h", "3 d" or "1 w"'),
+    "penalty": (_penalty, '"10% a day", "2 points an hour", "20%", "all" or "none"'),
+    "weight": (_weight, "a number of points, such as 10"),
+}
 
 
 def spoken(late: timedelta) -> str:

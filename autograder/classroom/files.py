@@ -1,6 +1,4 @@
-"""Files of a course: written whole or not at all, read with care, and told apart by hashes."""
-
-from __future__ import annotations
+"""Files of a course: written whole or not at all, read with care, told apart by hashes; what a wrong call raises."""
 
 import hashlib
 import json
@@ -9,6 +7,10 @@ import re
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+
+
+class CourseError(Exception):
+    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:

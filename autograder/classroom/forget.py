@@ -4,8 +4,6 @@ A course forgets what was handed in, its grades and its pages, and writes the fi
 also the sign-in, the home, shared progress, and what is in the exchange: that needs root, and a room that is closed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -21,9 +19,9 @@ from sqlalchemy import create_engine, text
 from .course import COURSE_ID, HELD, Course, CourseError, Outcome, word
 from .duedates import FILE as RULES
 from .files import read_json, write_atomically
+from .grading.grade import held_of_others, list_changes
 from .grading.gradebook import open_gradebook
-from .grading.regrade import held_of_others, write_changes
-from .intake.people import ClassList, people_of, read_table, roster_of
+from .intake.people import ClassList, read_table, roster_of
 from .intake.systems import SYSTEMS
 from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
@@ -31,7 +29,7 @@ from .locks import one_grader
 from .reports.export import export
 from .reports.report import report as write_page
 from .room.exchange import SECRET, entries, lesson_in
-from .standing import standing
+from .standing import Standing
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
 FILLED = (MOODLE_ZIP, *(f"{system}{ending}" for system in SYSTEMS for ending in (".*", "-filled.*")))
@@ -58,9 +56,10 @@ class _Told(Outcome):
 def forget(course: Course, name: str, room: Path | None = None) -> Outcome:
     """Remove what a course, and a room if one is given, keep of a person. CourseError if they know nobody so.
 
-    name: the student's id, as in grades.csv; in a room, the name of the sign-in.
+    name: the student's id, as in grades.csv; in a room, whose course it is then, the name of the sign-in.
     """
-    known = {person.id for person in standing(course).people} if course.root.is_dir() else set()
+    course = Course.open(room / "course") if room else course
+    known = {person.id for person in Standing(course).people} if course.root.is_dir() else set()
     report, number = _Told(), _number_in(room, name) if room else None
     if name not in known and number is None and not (room and name in _read(room / "hub/people.json")):
         people = ", ".join(map(word, sorted(known)[:20]))
@@ -85,12 +84,12 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     classlist = ClassList(course)
     for kept in (classlist.people, classlist.trouble):
         kept.pop(name, None)
-    classlist.late = {key: late for key, late in classlist.late.items() if key.partition("/")[0] != name}
+    classlist.late = {names for names in classlist.late if names[0] != name}
     classlist.save()
     said.gone("names and numbers in class.json")
     if roster_of(course).exists():
         table = read_table(roster_of(course), "the roster")
-        theirs = [person is not None and person.id == name for person in people_of(table.lines)]
+        theirs = [person is not None and person.id == name for person in table.people()]
         table.lines[1:] = [line for line, own in zip(table.lines[1:], theirs) if not own]
         write_atomically(roster_of(course), table.content())
         if any(theirs):
@@ -103,7 +102,7 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
         for path in course.root.glob(file):
             path.unlink()
     shutil.rmtree(course.root / "exports", ignore_errors=True)
-    write_changes(course, held_of_others(course, ()))
+    list_changes(course, held_of_others(course, ()))
     if course.handed_in("autograded"):
         write_page(course)
         export(course)

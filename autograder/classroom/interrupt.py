@@ -1,7 +1,5 @@
 """Ctrl-C during a command: it waits for imports and the database, and is remembered where others drop it."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -1,7 +1,5 @@
 """One grader at a time on a gradebook, and temporary folders that a killed grader cannot leave for ever."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib
@@ -28,12 +26,12 @@ def one_grader(course: Course, say: Callable[[str], None]) -> Iterator[None]:
     """
     with contextlib.ExitStack() as held:
         held.enter_context(_file_lock(course.root / ".grading.lock", say))
-        url = None
+        url = make_url("sqlite://")
         with contextlib.suppress(SQLAlchemyError, ValueError):  # what is wrong with it is said when it is opened
             url = make_url(course.db_url)
-        if url is not None and url.get_backend_name() == "postgresql":
+        if url.get_backend_name() == "postgresql":
             held.enter_context(_postgresql_lock(course.db_url, say))
-        elif url is not None and url.get_backend_name() == "sqlite" and url.database:
+        elif url.get_backend_name() == "sqlite" and url.database:
             database = Path(url.database)
             if database.parent.is_dir() and database.parent.resolve() != course.root:
                 held.enter_context(_file_lock(database.with_name(f".{database.name}.lock"), say))
@@ -77,7 +75,11 @@ def scratch_folder() -> Iterator[None]:
     """Keep all temporary files of this process in one folder, and remove those of graders that were killed."""
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{PREFIX}*"):
-        _remove_if_left(left)
+        with contextlib.suppress(OSError):  # another user's, or its grader is alive: only a living one holds the lock
+            if not left.is_symlink() and (left / ".lock").is_file():
+                with (left / ".lock").open("r") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
     before = tempfile.tempdir
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
     with (Path(folder) / ".lock").open("w") as lock:
@@ -88,15 +90,3 @@ def scratch_folder() -> Iterator[None]:
         finally:
             tempfile.tempdir = before
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_if_left(folder: Path) -> None:
-    """Remove a grader's folder unless its grader is alive: only a living one holds the lock."""
-    try:
-        if folder.is_symlink() or not (folder / ".lock").is_file():
-            return
-        with (folder / ".lock").open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # alive, or another user's
-        return

@@ -1,7 +1,5 @@
 """The whole way in one command: collect, grade, feedback, report, export, and one summary at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,18 +12,18 @@ from .intake.sources import CollectReport
 from .reports.export import export
 from .reports.feedback import feedback
 from .reports.report import NAMED, report
-from .standing import Standing, Submission, standing
+from .standing import Standing, Submission
 
 
 @dataclass
 class RunReport:
-    """What became of a class. `graded` is None if nothing was handed in yet; `steps` are those that followed, by name.
+    """What became of a class. `steps` are those that followed, by name.
 
     `failed` says why a step is not among them: nothing that was done before it is lost.
     """
 
     collected: CollectReport
-    graded: GradeReport | None
+    graded: GradeReport
     now: Standing
     steps: dict[str, Outcome] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
@@ -36,12 +34,11 @@ class RunReport:
 
         Late and missing submissions are said, and are no error.
         """
-        act = self.collected.problems or self.now.waiting or self.failed
-        act = act or any(done.status for done in (self.graded, *self.steps.values()) if done)
-        return int(bool(act) or not (self.graded and self.graded.rows))
+        act = self.collected.problems or self.now.waiting or self.failed or not self.graded.rows
+        return int(bool(act) or any(done.status for done in (self.graded, *self.steps.values())))
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        rows = self.graded.rows if self.graded else []
+        rows = self.graded.rows
         waiting = {row.names: str(row) for row in rows if row.needs_review}
         for names, lines in self.now.waiting.items():
             waiting.setdefault(names, f"{' '.join(map(word, names))}: {visible('; '.join(lines), 300)}")
@@ -54,7 +51,7 @@ class RunReport:
             ("note", [*self.collected.notes, *notes]),
             ("not understood", self.collected.problems),
             ("needs review", waiting.values()),
-            ("would change", self.graded.changes_in_words() if self.graded else []),
+            ("would change", self.graded.changes_in_words()),
             ("late", self._by_assignment(self.now.late)),
             ("late, but nothing says how late, so no points were taken off", self._by_assignment(unknown)),
             ("missing", self._by_assignment(self.now.missing)),
@@ -96,11 +93,11 @@ def run(
     as they do.
     """
     collected = collect(path, course, student, roster)
-    graded = grade(course, **grading) if course.handed_in() else None
-    summary = RunReport(collected, graded, standing(course))
-    if graded and not course.handed_in("autograded"):
+    graded = grade(course, **grading) if course.handed_in() else GradeReport([])
+    summary = RunReport(collected, graded, Standing(course))
+    if graded.rows and not course.handed_in("autograded"):
         summary.failed.append("nothing could be graded, so there are no pages and no CSV")
-    elif graded:
+    elif graded.rows:
         for step, arguments in ((feedback, ()), (report, ()), (export, (to,))):
             try:
                 summary.steps[step.__name__] = step(course, *arguments, now=summary.now)

@@ -1,45 +1,63 @@
 """How a class stands: who is in it, what is assigned, and what is late, missing, not graded or not understood."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterable, Iterator
 
 from ..text import visible
 from .course import HELD, Course
-from .duedates import Rules, spoken
+from .duedates import spoken
 from .files import read_timestamp
-from .grading.gradebook import Marks, marks_in, open_gradebook
-from .grading.gradebook import waiting as waiting_in
+from .grading.gradebook import Marks, marks_in, open_gradebook, waiting
 from .grading.record import is_stale
 from .intake.people import ClassList, Person
 
 Submission = tuple[str, str]  # student, assignment
 
 
-@dataclass(frozen=True)
 class Standing:
-    """The people of a course in the order of the roster, then by id; and sets of (student, assignment).
+    """A course as it is now, by its folders, its gradebook and what collecting remembered: sets of submissions.
 
-    `assigned` are the assignments that count: what course.toml says, or what anybody handed in. `late` were handed
-    in late, by the due date or by the system's mark; `late_by` says how late, where that is known. `ungraded` were
-    collected and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
-    `waiting` says why a submission waits for a person, `marks` what the gradebook has of it.
+    `people` are in the order of the roster, then by id. `assigned` are the assignments that count: what course.toml
+    says, or what anybody handed in; `counts` says as how many points. `late` were handed in late, by the due date or by
+    the system's mark; `late_by` says how late, where that is known. `ungraded` were collected and not graded, `stale`
+    were collected anew after they were graded. `trouble` has lines per student. `waiting` says why a submission waits
+    for a person, `marks` what the gradebook has of it.
     """
 
-    people: list[Person]
-    assigned: list[str]
-    late: set[Submission]
-    missing: set[Submission]
-    ungraded: set[Submission]
-    stale: set[Submission]
-    trouble: dict[str, list[str]]
-    has_roster: bool
-    late_by: dict[Submission, timedelta]
-    rules: Rules
-    held: set[Submission]
-    waiting: dict[Submission, list[str]]
-    marks: dict[Submission, Marks]
+    def __init__(self, course: Course) -> None:
+        classlist = ClassList(course)
+        submitted, graded = set(course.handed_in()), set(course.handed_in("autograded"))
+        there = submitted | graded
+        listed = classlist.roster.people if classlist.roster else []
+        others = {student for student, _ in there} | set(classlist.trouble)
+        names = {student: about.get("name", "") for student, about in classlist.people.items()}
+        unlisted = sorted(others - {person.id for person in listed})
+        self.people = listed + [Person(student, names.get(student, "")) for student in unlisted]
+        self.has_roster = bool(listed)
+        self.rules = course.rules()
+        self.assigned: list[str] = self.rules.assigned
+        if self.assigned is None:
+            self.assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
+        self.counts = {a: self.rules.weight(a, course.points(a)) for a in self.assigned}
+        came = {names: read_timestamp(course.stamp(*names)) for names in there}
+        self.late_by = {names: late for names in there if (late := self.rules.late_by(*names, came[names]))}
+        self.late = (there & classlist.late) | set(self.late_by)
+        self.missing = {(person.id, a) for person in self.people for a in self.assigned} - there
+        self.ungraded = {names for names in submitted - graded if names[1] in course.released}
+        self.stale = {names for names in submitted & graded if is_stale(course, *names)}
+        self.held = set(course.handed_in(HELD))
+        self.trouble = classlist.trouble
+        self.marks: dict[Submission, Marks] = {}
+        if graded:
+            with open_gradebook(course) as gradebook:
+                self.marks = marks_in(gradebook)
+        self.waiting = waiting(course, self.marks)
+
+    def with_marks(self, assignments: Iterable[str]) -> Iterator[tuple[Person, str, Marks]]:
+        """What is graded of some assignments, person by person."""
+        for person in self.people:
+            for assignment in assignments:
+                if marks := self.marks.get((person.id, assignment)):
+                    yield person, assignment, marks
 
     def not_sure(self, names: Submission) -> str:
         """Why a score may be another one soon, so that no LMS should get it; "" if it may."""
@@ -62,43 +80,3 @@ class Standing:
         late = [(a, self.late_by[student, a]) for a in self.assigned if (student, a) in self.late_by]
         said += [f"{assignment}: {spoken(how)} late" for assignment, how in late]
         return said + [f"not understood: {line}" for line in self.trouble.get(student, [])]
-
-
-def standing(course: Course) -> Standing:
-    """How the class stands now, from the folders, the gradebook and what collecting remembered."""
-    classlist = ClassList(course)
-    submitted, graded = set(course.handed_in()), set(course.handed_in("autograded"))
-    there = submitted | graded
-    listed = classlist.roster.people if classlist.roster else []
-    ids = {person.id for person in listed}
-    others = sorted({student for student, _ in there} | set(classlist.trouble))
-    names = {student: about.get("name", "") for student, about in classlist.people.items()}
-    people = listed + [Person(student, names.get(student, "")) for student in others if student not in ids]
-    rules = course.rules()
-    assigned = rules.assigned
-    if assigned is None:
-        assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
-    late_by = {
-        (student, a): late
-        for student, a in there
-        if (late := rules.late_by(student, a, read_timestamp(course.stamp(student, a))))
-    }
-    waiting, marks = {}, {}
-    if graded:
-        with open_gradebook(course) as gradebook:
-            waiting, marks = waiting_in(course, gradebook), marks_in(gradebook)
-    return Standing(
-        people,
-        assigned,
-        late={s for s in there if classlist.is_late(*s)} | set(late_by),
-        missing={(p.id, a) for p in people for a in assigned} - there,
-        ungraded={s for s in submitted - graded if s[1] in course.released},
-        stale={s for s in submitted & graded if is_stale(course, *s)},
-        trouble=classlist.trouble,
-        has_roster=bool(listed),
-        late_by=late_by,
-        rules=rules,
-        held=set(course.handed_in(HELD)),
-        waiting=waiting,
-        marks=marks,
-    )

@@ -7,8 +7,6 @@ text is shown: of bounded size, with every control character spelled out.
 Everything here works on plain JSON values and expects any of them to be of the wrong type.
 """
 
-from __future__ import annotations
-
 import copy
 import html
 import json
@@ -32,15 +30,14 @@ REVIEW = "review"  # why a person must look at an answer, in the metadata of its
 class Submission:
     """What was handed in: `notebook` is rebuilt from the released one, `cells` are the student's, text only.
 
-    `problems` says in plain words what was wrong with the file. `readable` is False when nothing of it could
-    be used; the notebook is then the released one. `foreign` are its answers where they are another lesson's.
-    `cells_of_answers` says how often the cell of an answer is there, where that is not once.
+    `problem` says in plain words why nothing of the file could be used; the notebook is then the released one.
+    `foreign` are its answers where they are another lesson's. `cells_of_answers` says how often the cell of an answer
+    is there, where that is not once.
     """
 
     notebook: dict
     cells: list[dict] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    readable: bool = True
+    problem: str = ""
     foreign: list[str] = field(default_factory=list)
     cells_of_answers: dict[str, int] = field(default_factory=dict)
 
@@ -52,7 +49,7 @@ def read_submission(path: Path, released: dict) -> Submission:
             raise ValueError("there is no notebook in this submission")
         cells = cells_of(read_bounded(path))
     except (ValueError, OSError) as error:
-        return Submission(copy.deepcopy(released), problems=[str(error)], readable=False)
+        return Submission(copy.deepcopy(released), problem=str(error))
     return rebuild(released, cells)
 
 

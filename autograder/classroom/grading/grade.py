@@ -2,31 +2,54 @@
 
     submitted/ ──grade──▶ autograded/ + gradebook.db ──feedback──▶ feedback/
                                                      ──export────▶ grades.csv, exercises.csv
-"""
 
-from __future__ import annotations
+A grade that would become another one, though nobody changed the answer, is held back and shown first:
+
+    held/<student>/<assignment>/     what it would be, until somebody writes it or it is judged anew
+    changes.csv                      whose grades would change, from what to what, and why
+"""
 
 import contextlib
 import itertools
+import json
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from nbgrader.api import Gradebook
+from nbgrader.api import SubmittedAssignment
 
+from ...text import visible
 from .. import interrupt
-from ..course import Course, CourseError, word
+from ..course import HELD, Course, CourseError, word
+from ..files import write_atomically
 from ..locks import one_grader
-from .gradebook import Lateness, graded_in, open_gradebook, register, save, waiting
+from ..reports.export import write_csv
+from .gradebook import Lateness, marks_in, open_gradebook, register, save, waiting
 from .judging import Row
-from .record import graded_by, is_about, place, record_of, submitted_notebook
-from .regrade import Change, changes_of, held, held_of_others, hold, holds_still, release
-from .regrade import write_changes as write_list
+from .record import NAME, graded, graded_by, is_about, judged_in, place, submitted_notebook
 
-__all__ = ["GradeReport", "grade"]
+CHANGES = "changes.csv"
+LISTED = 20  # changes that are printed; the file has all
 
-LISTED = 20  # changes that are printed; changes.csv has all
+
+class Change(NamedTuple):
+    """What would become of an exercise's points though its answer is the same; `because` says what is new."""
+
+    student: str
+    assignment: str
+    exercise: str
+    before: float
+    after: float
+    because: str
+    reason: str
+
+    def __str__(self) -> str:
+        who = f"{word(self.student)} {word(self.assignment)} {self.exercise}"
+        reason = f": {' '.join(visible(self.reason, 200).split())}" if self.reason else ""
+        return f"{who}: {self.before:g} → {self.after:g} ({self.because}){reason}"
 
 
 @dataclass
@@ -89,15 +112,21 @@ def grade(
     with contextlib.ExitStack() as stack:
         judges = None
         if cluster:
-            from .cluster import Cluster
+            from .judges import on_cluster
 
-            judges = stack.enter_context(Cluster(cluster, confine, new_judge))
+            judges = stack.enter_context(on_cluster(cluster, confine, new_judge))
         version, backend = judges.place if judges else place()
         graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
-        before = _graded_before(course, gradebook, chosen)
+        there = {(one.student_id, one.assignment.name) for one in gradebook.db.query(SubmittedAssignment)}
+        records = {names: graded(course, *names).record for names in chosen if names in there}
+        before = {  # where the answers are what was graded in this gradebook
+            names: record
+            for names, record in records.items()
+            if isinstance(record.get("by"), dict) and is_about(record, submitted_notebook(course, *names))
+        }
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
         lateness.apply_to(gradebook, kept)  # course.toml may have changed
@@ -110,7 +139,7 @@ def grade(
         judged = iter(())
         if todo:
             if not judges:
-                from .here import Here  # and torch with it, which takes longer than a run with nothing new
+                from .judges import Here  # and torch with it, which takes longer than a run with nothing new
 
                 judges = Here(workers, confine, new_judge)
             judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
@@ -128,27 +157,14 @@ def grade(
                 save(course, gradebook, lateness, row, record)
                 rows.append(row)
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
-            waits = waiting(course, gradebook)
+            waits = waiting(course, marks_in(gradebook, only_waiting=True))
             for row in rows:
                 lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
     release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
     report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
-    report.changed = write_list(course, changes + held_of_others(course, chosen))
+    report.changed = list_changes(course, changes + held_of_others(course, chosen))
     return report
-
-
-def _graded_before(course: Course, gradebook: Gradebook, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], dict]:
-    """The records of those among the chosen whose answers are what was graded in this gradebook."""
-    there = graded_in(gradebook)
-    before = {}
-    for names in chosen:
-        record = record_of(course, *names)
-        if names not in there or not isinstance(record.get("by"), dict):
-            continue
-        if is_about(record, submitted_notebook(course, *names)):
-            before[names] = record
-    return before
 
 
 def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
@@ -181,3 +197,74 @@ def _chosen(course: Course, assignments: list[str] | None, students: list[str] |
     if not chosen:
         raise CourseError("none of these students handed in one of these assignments")
     return chosen
+
+
+# -- what is held back ------------------------------------------------------------------------------------
+
+
+def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]) -> list[Change]:
+    """The exercises whose points differ between a row and the grade that `record` is about."""
+    before = record.get("by") or {}
+    because = ", ".join(f"another {what}" for what in graded_as if before.get(what) != graded_as[what])
+    because = because or "judged again"
+    if row.failed:
+        note = row.notes[-1] if row.notes else ""
+        return [Change(*row.names, "all", record["score"], row.score, because, note)]
+    old, changes = graded(course, *row.names).exercises, []
+    for name, now in judged_in(row.notebook).items():
+        points = old[name].points if name in old else 0.0
+        if abs(points - now.points) > 1e-9:
+            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.message}"
+            changes.append(Change(*row.names, name, points, now.points, because, reason))
+    return changes
+
+
+def hold(course: Course, row: Row, record: dict) -> None:
+    """Keep a row beside the grades, so that it need not be judged again to be written."""
+    if row.notebook and not row.failed:
+        row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
+        write_atomically(course.notebook(HELD, *row.names), json.dumps(row.notebook).encode())
+
+
+def held(course: Course) -> dict[tuple[str, str], Row]:
+    """(student, assignment) -> the row that an earlier run held back, with its record in its notebook."""
+    rows = {}
+    for names in course.handed_in(HELD):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            notebook = json.loads(course.notebook(HELD, *names).read_bytes())
+            row = Row.from_record(*names, notebook["metadata"][NAME])
+            if isinstance(notebook["metadata"][NAME]["by"], dict):
+                row.notebook, row.kept = notebook, False
+                rows[names] = row
+    return rows
+
+
+def holds_still(row: Row, record: dict, graded_as: dict[str, str]) -> bool:
+    """Whether a row that was held back is of the answers of `record`, and would be judged in the same way now."""
+    kept = row.notebook["metadata"][NAME]
+    return kept["by"] == graded_as and all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
+
+
+def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:
+    """The changes that earlier runs held back, of submissions that are not among the chosen."""
+    changes, chosen = [], set(chosen)
+    for names, row in held(course).items():
+        if names not in chosen and (record := graded(course, *names).record):
+            changes += changes_of(course, row, record, row.notebook["metadata"][NAME]["by"])
+    return changes
+
+
+def release(course: Course, names: Iterable[tuple[str, str]]) -> None:
+    """Forget what was held back of these submissions."""
+    for student, assignment in names:
+        shutil.rmtree(course.notebook(HELD, student, assignment).parent, ignore_errors=True)
+
+
+def list_changes(course: Course, changes: list[Change]) -> Path | None:
+    """Write changes.csv; remove it where nothing would change."""
+    path = course.root / CHANGES
+    if not changes:
+        path.unlink(missing_ok=True)
+        return None
+    write_csv(path, Change._fields, changes)
+    return path

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import NamedTuple
 
 import nbgrader.api
 from nbformat import from_dict
@@ -28,7 +28,7 @@ from ..files import read_timestamp, write_atomically
 from ..intake.people import ClassList
 from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
 from .judging import Row, ungraded
-from .record import NAME, points_in, record_of
+from .record import NAME, graded, points_in
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
@@ -98,10 +98,15 @@ def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, rec
     notebook = row.notebook or ungraded(course, row)
     try:
         save_grades(course, gradebook, lateness, row, notebook)
-        graded = course.notebook("autograded", *row.names)
-        _copy_extras(course, row, graded.parent)
+        path = course.notebook("autograded", *row.names)
+        # Beside it nbgrader keeps its figures and its timestamp.
+        assets, stamp = course.root / "release" / row.assignment / "assets", course.stamp(*row.names)
+        if assets.is_dir():
+            shutil.copytree(assets, path.parent / "assets", dirs_exist_ok=True)
+        if stamp.is_file():
+            write_atomically(path.with_name(stamp.name), stamp.read_bytes())
         notebook["metadata"].setdefault(NAME, {}).update(record)
-        write_atomically(graded, json.dumps(notebook).encode())
+        write_atomically(path, json.dumps(notebook).encode())
     except Exception as error:
         gradebook.db.rollback()
         row.fail(error)
@@ -113,11 +118,9 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
         gradebook.find_student(row.student)
     except MissingEntry:
         gradebook.db.add(Student(id=row.student, first_name="", last_name=row.student))
-    submission = _submission(gradebook, row)
+    submission, same = _submission(gradebook, row), _same_answers(course, row, notebook)
     cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
     for submitted in submission.notebooks:
-        by_hand = any(grade.manual_score is not None for grade in submitted.grades)
-        same = _same_answers(course, row, notebook) if by_hand else ()
         for grade in submitted.grades:
             _write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
         for comment in submitted.comments:
@@ -145,7 +148,7 @@ def _submission(gradebook: Gradebook, row: Row) -> SubmittedAssignment:
 
 def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
     """The exercises whose answers are those that were graded before."""
-    before, now = record_of(course, *row.names), notebook["metadata"].get(NAME, {})
+    before, now = graded(course, *row.names).record, notebook["metadata"].get(NAME, {})
     judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
     return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
 
@@ -200,7 +203,7 @@ class Lateness:
         submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
         submission.extension = self._rules.extension(student, assignment)
         late = submission.total_seconds_late
-        if not late and self._classlist.is_late(student, assignment):
+        if not late and (student, assignment) in self._classlist.late:
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
         for notebook in submission.notebooks:
             penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
@@ -214,73 +217,74 @@ class Lateness:
         gradebook.db.commit()
 
 
+class Score(NamedTuple):
+    """What the gradebook says of an exercise. `by_hand` is the score that a person gave, None if nobody did."""
+
+    score: float
+    points: float
+    waits: bool
+    by_hand: float | None
+
+
 @dataclass(frozen=True)
 class Marks:
     """What the gradebook says of a submission: its score after the penalty, its points, when it came (UTC).
 
-    `scores` has (score, points, whether it waits for a person) by the name of a check cell, `comments` by exercise.
+    `scores` and `comments` are by exercise.
     """
 
     score: float
     points: float
     penalty: float
-    scores: dict[str, tuple[float, float, bool]]
+    scores: dict[str, Score]
     comments: dict[str, str]
     came: datetime | None = None
 
 
-def marks_in(gradebook: Gradebook, student: str = "") -> dict[tuple[str, str], Marks]:
-    """(student, assignment) -> its marks, of all or of one. A few queries: nbgrader's own ways ask for each cell."""
+def marks_in(gradebook: Gradebook, student: str = "", only_waiting: bool = False) -> dict[tuple[str, str], Marks]:
+    """(student, assignment) -> its marks, of all or of one. A few queries: nbgrader's own ways ask for each cell.
+
+    only_waiting: of what waits for a person. Raises CourseError.
+    """
     loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
     notebooks = gradebook.db.query(SubmittedNotebook).options(*loaded)
     if student:
         notebooks = notebooks.filter(SubmittedNotebook.assignment.has(student_id=student))
+    if only_waiting:
+        notebooks = notebooks.filter(SubmittedNotebook.grades.any(Grade.needs_manual_grade))
+    with _said("read"):
+        there = notebooks.all()
     found = {}
-    for notebook in notebooks:
+    for notebook in there:
         submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
         found[submission.student_id, submission.assignment.name] = Marks(
             round(notebook.score - penalty, 6),
             notebook.max_score,
             penalty,
-            {g.cell.name: (g.score, g.max_score, bool(g.needs_manual_grade)) for g in notebook.grades},
+            {
+                exercise_of(g.cell.name): Score(g.score, g.max_score, bool(g.needs_manual_grade), g.manual_score)
+                for g in notebook.grades
+            },
             {c.cell.name: c.comment for c in notebook.comments if c.comment},
             submission.timestamp and submission.timestamp.replace(tzinfo=UTC),
         )
     return found
 
 
-def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
-    """The (student, assignment) that this database has a submission of."""
-    return {(s.student_id, s.assignment.name) for s in gradebook.db.query(SubmittedAssignment).all()}
-
-
-def waiting(course: Course, gradebook: Gradebook) -> dict[tuple[str, str], list[str]]:
+def waiting(course: Course, marks: dict[tuple[str, str], Marks]) -> dict[tuple[str, str], list[str]]:
     """(student, assignment) -> why it waits for a person. This is the only place that says what waits."""
     found: dict[tuple[str, str], list[str]] = {}
-    with _said("read"):
-        grades = gradebook.db.query(Grade).filter(Grade.needs_manual_grade).all()
-    for grade in grades:
-        submission, name = grade.notebook.assignment, exercise_of(grade.cell.name)
-        names = submission.student_id, submission.assignment.name
-        lines = found.setdefault(names, list(record_of(course, *names).get("notes", [])))
-        if grade.manual_score is not None:
-            score = f"{grade.manual_score:g} was given by hand for another answer"
-            lines.append(f"{name}: {score}; give it again in formgrader")
+    for names, mark in marks.items():
+        for exercise, score in mark.scores.items():
+            if score.waits:
+                lines = found.setdefault(names, list(graded(course, *names).record.get("notes", [])))
+                if score.by_hand is not None:
+                    given = f"{score.by_hand:g} was given by hand for another answer"
+                    lines.append(f"{exercise}: {given}; give it again in formgrader")
     return found
 
 
-def _copy_extras(course: Course, row: Row, folder: Path) -> None:
-    """What nbgrader keeps beside an autograded notebook: its figures and its timestamp."""
-    assets, stamp = course.root / "release" / row.assignment / "assets", course.stamp(*row.names)
-    if assets.is_dir():
-        shutil.copytree(assets, folder / "assets", dirs_exist_ok=True)
-    if stamp.is_file():
-        write_atomically(folder / stamp.name, stamp.read_bytes())
-
-
 def graded_folders(course: Course) -> list[tuple[str, str]]:
-    there = course.handed_in("autograded")
-    if not there:
-        where = course.root / "autograded"
-        raise CourseError(f"{where}: nothing is graded yet; run `autograder grade` first")
-    return there
+    if there := course.handed_in("autograded"):
+        return there
+    raise CourseError(f"{course.root / 'autograded'}: nothing is graded yet; run `autograder grade` first")

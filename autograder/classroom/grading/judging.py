@@ -46,7 +46,7 @@ class Row:
     @property
     def questions(self) -> list[Question]:
         """What to ask a judge about it."""
-        if self.submission is None or not self.submission.readable:
+        if self.submission is None or self.submission.problem:
             return []
         return [(exercise, points) for exercise, points, _ in checks_in(self.submission.notebook)]
 
@@ -87,7 +87,7 @@ def read(course: Course, student: str, assignment: str) -> Row:
         path = submitted_notebook(course, student, assignment)
         submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
         row.submission = _not_of_another_lesson(read_submission(path, released), released)
-        answers = hash_of(row.submission.cells) if row.submission.readable else ""
+        answers = hash_of(row.submission.cells) if not row.submission.problem else ""
         row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
     except Exception as error:
         row.fail(error)
@@ -102,7 +102,7 @@ def _not_of_another_lesson(submission: Submission, released: dict) -> Submission
     if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
         return submission
     problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
-    return Submission(copy.deepcopy(released), problems=[visible(problem, 300)], readable=False)
+    return Submission(copy.deepcopy(released), problem=visible(problem, 300))
 
 
 def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
@@ -133,19 +133,19 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
 def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
     judged, record = iter(answers), submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
-    row.notes += submission.problems
-    row.needs_review = not submission.readable
+    row.notes += [submission.problem] * bool(submission.problem)
+    row.needs_review = bool(submission.problem)
     for exercise, points, cell in checks_in(submission.notebook):
-        if submission.readable:
+        if submission.problem:
+            hashes[exercise] = record["submitted"]
+            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
+        else:
             verdict, source = next(judged)
             _show_what_was_judged(submission.notebook, released, exercise, source)
             hashes[exercise] = hash_of(source)
             if doubt := _doubt(submission, exercise, source, verdict):
                 row.notes.append(doubt)
                 cell["metadata"][REVIEW], row.needs_review = doubt, True
-        else:
-            hashes[exercise] = record["submitted"]
-            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
         _write_verdict(cell, verdict, earned)
         row.points += points
@@ -172,16 +172,12 @@ def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
     source = ""
     try:
         source = from_notebook({"cells": cells}, find(exercise)) or ""
-        return _without_guesses(judge.judge(exercise, source)), source
+        verdict = judge.judge(exercise, source)
+        # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
+        guesses = verdict.diagnosis == "compile-error" and not any(verdict.blanks.values())
+        return (replace(verdict, blank_findings={}) if guesses else verdict), source
     except Exception as error:
         return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
-
-
-def _without_guesses(verdict: Verdict) -> Verdict:
-    """The verdict. What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too."""
-    if verdict.diagnosis != "compile-error" or any(verdict.blanks.values()):
-        return verdict
-    return replace(verdict, blank_findings={})
 
 
 def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:

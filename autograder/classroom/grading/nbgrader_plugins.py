@@ -3,8 +3,6 @@
 No cell of a student is executed by nbgrader: ReleasedExporter and TrustedVerdict stand where it would.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 from datetime import timedelta

@@ -4,8 +4,6 @@ The record is in the metadata of the autograded notebook, which is written last:
 database, too. A run that was killed goes on from there.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -28,7 +26,8 @@ def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict
         f"exercise {name}": hash_of([cell["metadata"]["nbgrader"]["points"], exercise_version(name)])
         for name, _, cell in course.checks(assignment)
     }
-    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.gradebook_name)}
+    gradebook = course.db_url.replace(str(course.root), "")  # the same in a course that was moved or copied
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(gradebook)}
 
 
 class Place(NamedTuple):
@@ -134,14 +133,9 @@ def points_in(cell: dict) -> float:
     return float("".join(cell["outputs"][-1]["data"]["text/plain"]))
 
 
-def record_of(course: Course, student: str, assignment: str) -> dict:
-    """What is recorded about the grade of a submission; {} if it was not graded, or not by this judge."""
-    return graded(course, student, assignment).record
-
-
 def is_stale(course: Course, student: str, assignment: str) -> bool:
     """Whether other answers were collected than those that were graded. False if nothing is known about either."""
-    record, path = record_of(course, student, assignment), submitted_notebook(course, student, assignment)
+    record, path = graded(course, student, assignment).record, submitted_notebook(course, student, assignment)
     return bool(record.get("submitted")) and path.is_file() and not is_about(record, path)
 
 

@@ -3,11 +3,8 @@
 Every file goes to submitted/<student>/<assignment>/ under names made here.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from ..files import read_timestamp, write_atomically
 from ..submission import notebook_of
 from .identity import Identified, identified
 from .people import ClassList, read_roster, roster_of
-from .sources import CollectReport, Found, files_in, shown
+from .sources import CollectReport, files_in, shown
 
 _MINUTES = "%Y-%m-%d %H:%M"
 _AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
@@ -39,16 +36,17 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
         classlist = ClassList(course)
         for one in identified(files, course, classlist, student, report):
             if one.problem:
-                report.refuse(one.found.path, one.problem, *filter(None, (one.student, *one.perhaps)))
+                report.refuse(one.path, one.problem, *filter(None, (one.student, *one.perhaps)))
             else:
                 copies[one.student, one.assignment].append(one)
-        timeless = {shown(one.found.path) for there in copies.values() for one in there if not one.found.timed}
+        timeless = {shown(one.path) for there in copies.values() for one in there if not one.timed}
         _doubt_times(copies, any(map(course.rules().due, course.released)), report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
-                report.collected.append((who, assignment, shown(latest[0].found.path)))
-                classlist.set_late(who, assignment, latest[0].named.late)
+                report.collected.append((who, assignment, shown(latest[0].path)))
+                classlist.late -= {(who, assignment)}
+                classlist.late |= {(who, assignment)} if latest[0].named.late else set()
     _say_timeless(course, timeless, report)
     if others := course.outdated():
         report.notes.append(
@@ -63,11 +61,11 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
 
 def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool, report: CollectReport) -> None:
     """Take times of files for the time of a copy where three students' files or more are of the same minutes."""
-    alone = [one for there in copies.values() for one in there if one.found.timed and not one.named.time]
-    times = [one.found.modified for one in alone]
+    alone = [one for there in copies.values() for one in there if one.timed and not one.named.time]
+    times = [one.modified for one in alone]
     if len({one.student for one in alone}) >= 3 and max(times) - min(times) < _AT_ONCE:
         for one in alone:
-            one.found = replace(one.found, timed=False)
+            one.timed = False
         if matters:
             report.notes.append(
                 f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it; "
@@ -93,64 +91,63 @@ def _latest(
     who: str, assignment: str, copies: list[Identified], course: Course, report: CollectReport
 ) -> tuple[Identified, bytes] | None:
     """The latest copy that can be read, with its content as a notebook."""
-    older = sorted(copies, key=lambda one: _rank(one.found))
+    older = sorted(copies, key=lambda one: _rank(one))
     while older:
         latest = older.pop()
-        path = latest.found.path
+        path = latest.path
         try:
-            content = latest.found.read()
+            content = latest.read()
         except (ValueError, OSError) as error:
             report.refuse(path, error, who)
             continue
         if older:
-            others = ", ".join(f"{shown(o.found.path)} of {o.found.modified:{_MINUTES}}" for o in older[-3:])
+            others = ", ".join(f"{shown(o.path)} of {o.modified:{_MINUTES}}" for o in older[-3:])
             more = f" and {len(older) - 3} more" if len(older) > 3 else ""
             report.notes.append(
                 f"{who} handed in {assignment} {len(older) + 1} times: took {shown(path)} of "
-                f"{latest.found.modified:{_MINUTES}}, not {others}{more}"
+                f"{latest.modified:{_MINUTES}}, not {others}{more}"
             )
         return latest, (notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content)
     return None
 
 
-def _rank(found: Found) -> tuple[bool, bool, datetime, int, int]:
+def _rank(one: Identified) -> tuple[bool, bool, datetime, int, int]:
     """Orders the copies of one notebook: a script, JupyterLab's and Windows' copies, then by time, depth and number.
 
     A browser or system appends the number. A copy is what its owner kept beside the notebook, even if it is newer.
     """
-    name = found.path.lower()
+    name = one.path.lower()
     number = re.search(r"(?:\((\d+)\)|-(\d+))\.ipynb(?:\.txt)?$", name)
     copied = re.search(r"(?:-copy\d+| - copy(?: \(\d+\))?)\.ipynb(?:\.txt)?$", name)
     nth = int(number[1] or number[2]) if number else 0
-    return not name.endswith(".py"), not copied, found.modified, -len(found.parts), nth
+    return not name.endswith(".py"), not copied, one.modified, -len(one.parts), nth
 
 
 def _store(
     course: Course, student: str, assignment: str, one: Identified, content: bytes, report: CollectReport
 ) -> bool:
-    found = one.found
     target = course.notebook("submitted", student, assignment)
     if target.parent.resolve() != target.parent:
-        report.refuse(found.path, f"{target.parent} leads elsewhere; not written", student)
+        report.refuse(one.path, f"{target.parent} leads elsewhere; not written", student)
         return False
     stamps = [target.with_name(name) for name in ("timestamp.txt", "collected.txt")]
     known = read_timestamp(stamps[0])
     kept = known or read_timestamp(stamps[1])
     try:
         if target.is_file() and kept and target.read_bytes() == content:
-            if known and not found.timed:
+            if known and not one.timed:
                 return True  # it was handed in when it was, whenever it was downloaded
             kept = known
-        if target.is_file() and kept and kept > found.modified:
+        if target.is_file() and kept and kept > one.modified:
             report.notes.append(
-                f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(found.path)}"
+                f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(one.path)}"
             )
             return False
         write_atomically(target, content)
-        used, other = stamps if found.timed else reversed(stamps)  # nbgrader reads timestamp.txt only
-        write_atomically(used, f"{found.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
+        used, other = stamps if one.timed else reversed(stamps)  # nbgrader reads timestamp.txt only
+        write_atomically(used, f"{one.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
         other.unlink(missing_ok=True)
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
-        report.refuse(found.path, f"{target} cannot be written: {error.strerror}", student)
+        report.refuse(one.path, f"{target} cannot be written: {error.strerror}", student)
         return False
     return True

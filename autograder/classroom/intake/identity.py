@@ -1,7 +1,5 @@
 """Whose notebook is which assignment, from the names of files and folders."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata
@@ -37,10 +35,10 @@ class Lessons:
         self.answers = {assignment: set(answers_in(notebook)) for assignment, notebook in course.released.items()}
         longest_first = sorted(self.answers, key=len, reverse=True)
         spelt = [(a, a) for a in longest_first] + [(a, re.sub(r"^\d+_", "", a)) for a in longest_first]
-        self._patterns = [(a, r"[\s_\-.]*".join(map(re.escape, name.split("_")))) for a, name in spelt]
-        self._patterns = [
-            (a, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)) for a, words in self._patterns
-        ]
+        self._patterns = []
+        for assignment, name in spelt:
+            words = r"[\s_\-.]*".join(map(re.escape, name.split("_")))
+            self._patterns.append((assignment, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)))
 
     def named(self, stem: str) -> tuple[str, str]:
         """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
@@ -63,8 +61,8 @@ class Lessons:
         return matching[0], ""
 
 
-@dataclass
-class Identified:
+@dataclass(kw_only=True)
+class Identified(Found):
     """A file, whose it is ("" if nobody knows), and the assignment, or the problem why it is none.
 
     `named` is what a system's name said, and `outside` the folders around that name; `rest` is what the file's name
@@ -72,12 +70,10 @@ class Identified:
     `other` is a file that is not a notebook.
     """
 
-    found: Found
     assignment: str
     rest: str
     named: Named
     outside: tuple[str, ...]
-    problem: str = ""
     unclear: str = "nothing says whose"
     other: bool = False
     student: str = ""
@@ -90,18 +86,18 @@ class Identified:
     @property
     def before_dash(self) -> str:
         """The person in "Ann Lee - 01_vector_add.ipynb", as Google Classroom names a copy."""
-        return self.rest if _stem(self.found.parts[-1]).startswith(f"{self.rest} - ") else ""
+        return self.rest if _stem(self.parts[-1]).startswith(f"{self.rest} - ") else ""
 
     @property
     def number(self) -> str:
         """The folder that Gradescope numbered, of a submission that no metadata name; "" in another download."""
-        folders = () if self.named.student else self.found.trusted[:-1]
+        folders = () if self.named.student else self.folders
         return next((folder for folder in folders if re.fullmatch(r"submission_\d+", folder)), "")
 
     def came(self, time: datetime | None) -> None:
         """Note when it was handed in, where that is known."""
         if time:
-            self.named, self.found = replace(self.named, time=time), replace(self.found, modified=time, timed=True)
+            self.named, self.modified, self.timed = replace(self.named, time=time), time, True
 
 
 def identified(
@@ -125,8 +121,8 @@ def identified(
     with_notebook = {c.student for c in candidates if c.student and not c.other}
     # Two names may be one person's, of whom a notebook came after all.
     candidates = [c for c in candidates if not (c.other and c.student in with_notebook)]
-    used = {c.found.path for c in candidates}
-    _say_what_is_no_notebook([c.found for c in others if c.found.path not in used], report)
+    used = {c.path for c in candidates}
+    _say_what_is_no_notebook([c for c in others if c.path not in used], report)
     return candidates
 
 
@@ -137,12 +133,14 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
     for found in files:
         if found.parts[-1] == STAMP:
             stamps[found.parts[:-1]] = found
-        if found.path.lower().endswith(tuple(WORDS["archives"])):
+        name = found.path.lower()
+        if name.endswith(tuple(WORDS["archives"])):
             found = replace(found, problem="is an archive, but no zip; unpack it first")
         if found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
             continue
-        other = found.hidden or not (found.problem or _might_be_notebook(found, lessons))
+        is_script = name.endswith(".py") and bool(lessons.named(_stem(found.parts[-1]))[0])
+        other = found.hidden or not (found.problem or is_script or name.endswith((".ipynb", ".ipynb.txt")))
         there.append(_identified_by_name(replace(found, problem=NO_NOTEBOOK) if other else found, lessons, report))
         there[-1].other = other
         notebooks += not other
@@ -150,40 +148,29 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     candidates = [c for c in there if not c.other]
     for c in candidates:
-        _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
+        _take_time_of_nbgrader(c, stamps.get(c.parts[:-1]), report)
     submitters = _submitters(metadata, candidates, report)
-    folders = {"/".join(c.found.parts[:n]) for c in there for n in range(1, len(c.found.parts))}
+    folders = {"/".join(c.parts[:n]) for c in there for n in range(1, len(c.parts))}
     for folder in (folder for folder, people in submitters.items() if people and folder not in folders):
         nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
         there.append(replace(_identified_by_name(nothing, lessons, report), other=True))
     return [one for c in there for one in _by_gradescope(c, submitters)]
 
 
-def _might_be_notebook(found: Found, lessons: Lessons) -> bool:
-    """A notebook by its ending, or a Python file that is named like an assignment."""
-    name = found.path.lower()
-    return name.endswith((".ipynb", ".ipynb.txt")) or (
-        name.endswith(".py") and bool(lessons.named(_stem(found.parts[-1]))[0])
-    )
-
-
 def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -> Identified:
     *folders, name = found.parts
     at, named = name_by_system(found.trusted)
-    if not named.system:
-        at = len(found.parts)
-    stem = _stem(named.file if named.system and at == len(folders) else name)
-    assignment, rest = lessons.named(stem)
+    assignment, rest = lessons.named(_stem(named.file if named.system and at == len(folders) else name))
     if not assignment:
         assignment = next((a for folder in reversed(folders) if (a := lessons.named(folder)[0])), "")
-    problem = found.problem
-    if not assignment and not problem:
-        assignment, problem = lessons.answered(found)
+    about = vars(found) | {"timed": found.timed and named.timed}
+    if not assignment and not found.problem:
+        assignment, about["problem"] = lessons.answered(found)
         if assignment:
             rest = ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-    found = replace(found, timed=found.timed and named.timed)
-    one = Identified(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
+    rest = _person_in(rest)
+    one = Identified(**about, assignment=assignment, rest=rest, named=named, outside=found.folders[:at])
     one.came(named.time)
     return one
 
@@ -206,9 +193,8 @@ def _person_in(rest: str) -> str:
 
 def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: CollectReport) -> None:
     """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
-    found = candidate.found
-    its_layout = found.timed and not candidate.named.system and found.parts[1:-1][-1:] == (candidate.assignment,)
-    if not stamp or not its_layout or found.in_own_zip:
+    its_layout = not candidate.named.system and candidate.parts[1:-1][-1:] == (candidate.assignment,)
+    if not stamp or not its_layout or not candidate.timed or candidate.in_own_zip:
         return
     try:
         candidate.came(stamped_time(stamp.read().decode()))
@@ -222,7 +208,7 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
     submitters = {}
     for found in metadata:
         above = found.parts[:-1]
-        if found.in_own_zip or any(c.found.parts[: len(above)] != above for c in candidates):
+        if found.in_own_zip or any(c.parts[: len(above)] != above for c in candidates):
             report.notes.append(f"left out {shown(found.path)}: it is not above all that was handed in")
             continue
         try:
@@ -234,7 +220,7 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
 
 def _by_gradescope(candidate: Identified, submitters: dict[str, list[Named]]) -> list[Identified]:
     """The candidate, once for each of its submitters if a submission_metadata.yml names them."""
-    parts = candidate.found.parts
+    parts = candidate.parts
     folders = ("/".join(parts[: n + 1]) for n in range(len(parts)))
     people = next(filter(None, map(submitters.get, folders)), [])
     copies = [replace(candidate, named=named, outside=()) for named in people]
@@ -262,7 +248,7 @@ def _split_blackboard(files: list[Identified], lessons: Lessons, classlist: Clas
 
 def _name_students(there: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
     """Fill in the student of those that no system named, from the folders that tell students apart."""
-    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], lessons) for c in there}
+    folders = {id(c): _persons(c.outside, lessons) for c in there}
     plain = [c for c in there if not (c.other or c.named.student or c.problem or c.number)]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
@@ -308,10 +294,8 @@ def _folder_or_name(candidate: Identified, folder: str, classlist: ClassList) ->
 def _persons(folders: tuple[str, ...], lessons: Lessons) -> list[str]:
     """The folders that may be named after a person, without what GitHub Classroom writes before the user name."""
     persons = []
-    zips = [at for at, folder in enumerate(folders) if folder.lower().endswith(".zip")]
-    if zips:  # a student's own zip may be named after the student; what is inside was named by the student
-        folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
     for outer, folder in zip(("", *folders), folders):
+        folder = re.sub(r"\.zip$", "", folder, flags=re.IGNORECASE)  # a student's own
         assignment, rest = lessons.named(folder)
         if user := _github_user(outer, folder):
             persons.append(user)
@@ -331,9 +315,9 @@ def _github_user(outer: str, folder: str) -> str:
 def _instead(candidates: list[Identified], others: list[Identified]) -> list[Identified]:
     """The first other file of each person of whom no notebook came; of Blackboard, not the text about an attempt."""
     first, there = {}, {c.person for c in candidates}
-    for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.found.path.lower().endswith(".txt")):
-        by_system = c.named.system or any(map(_github_user, c.found.parts, c.found.parts[1:]))
-        document = c.found.path.lower().endswith((*WORDS["documents"], NOTHING)) and not c.found.hidden
+    for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.path.lower().endswith(".txt")):
+        by_system = c.named.system or any(map(_github_user, c.parts, c.parts[1:]))
+        document = c.path.lower().endswith((*WORDS["documents"], NOTHING)) and not c.hidden
         if c.named.student and c.person not in there and (by_system or document):
             first.setdefault(c.person, c)
     return list(first.values())

@@ -30,11 +30,37 @@ _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.B
 class Table:
     """The lines of a CSV, the header first, and how it was written."""
 
+    path: Path
     lines: list[list[str]]
-    delimiter: str
-    encoding: str
-    newline: str
-    quoted: bool
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    newline: str = "\r\n"
+    quoted: bool = False
+
+    def people(self) -> list[Person | None]:
+        """Who is in each line below the header; None if a line is no student's. Raises CourseError."""
+        header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in self.lines[0]] if self.lines else []
+        columns = set(header)
+        self._refuse_translated(columns)
+        is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
+            {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
+        )
+        # Of two columns of one title the first one counts.
+        rows = (dict(reversed([*zip(header, map(str.strip, line))])) for line in self.lines[1:])
+        return [_person(row, is_canvas) for row in rows]
+
+    def _refuse_translated(self, columns: set[str]) -> None:
+        """CourseError for Moodle's worksheet with titles in another language than English.
+
+        It is known by its first column, one word with a number: "Teilnehmer/in 4711".
+        """
+        numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
+        same = all(numbered) and len({match[1] for match in numbered}) == 1
+        if same and len(self.lines[0]) > 4 and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
+            raise CourseError(
+                f"{self.path}: looks like Moodle's worksheet in another language than English; "
+                "choose English in Moodle's menu of languages, and download it again"
+            )
 
     def content(self) -> bytes:
         """The file. A cell that was not changed is what it was."""
@@ -65,9 +91,8 @@ def read_table(path: Path, what: str) -> Table:
         lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error as error:
         raise CourseError(f"{path}: {what} is not CSV: {visible(error, 100)}") from None
-    header = first.rstrip("\r")
-    quoted = bool(lines) and header.startswith('"') and header.count('"') >= 2 * len(lines[0])
-    return Table(lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
+    quoted = bool(lines) and first.startswith('"') and first.count('"') >= 2 * len(lines[0])
+    return Table(path, lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
 
 
 # -- the roster ------------------------------------------------------------------------------------------------
@@ -181,48 +206,14 @@ def read_roster(path: Path) -> Roster:
 
     A file of one's own needs a column `id` or `name`; `email` and `section` are read, too. Raises CourseError.
     """
-    lines = read_table(path, "the roster").lines
-    refuse_translated(path, lines)
-    people = {}
-    for person in filter(None, people_of(lines)):
+    table, people = read_table(path, "the roster"), {}
+    for person in filter(None, table.people()):
         if people.setdefault(person.id, person) != person:
             raise CourseError(f"{path}: two rows of the roster are for {word(person.id)}; give each an id")
     if not people:
-        columns = ", ".join(visible(cell, 40) for cell in lines[0][:8]) if lines else "nothing"
+        columns = ", ".join(visible(cell, 40) for cell in table.lines[0][:8]) if table.lines else "nothing"
         raise CourseError(f"{path}: the roster names nobody; found the columns {columns}; expected id, name or email")
     return Roster(list(people.values()))
-
-
-def refuse_translated(path: Path, lines: list[list[str]]) -> None:
-    """CourseError for Moodle's worksheet with titles in another language than English.
-
-    It is known by its first column, one word with a number: "Teilnehmer/in 4711".
-    """
-    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
-    numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in lines[1:] if line]
-    same = len({match[1] for match in numbered if match}) == 1 and all(numbered)
-    known = {"identifier", *COLUMNS["name"], *COLUMNS["email"]} & set(header)
-    if same and len(header) > 4 and not known:
-        raise CourseError(
-            f"{path}: looks like Moodle's worksheet in another language than English; "
-            "choose English in Moodle's menu of languages, and download it again"
-        )
-
-
-def people_of(lines: list[list[str]]) -> list[Person | None]:
-    """Who is in each line of a CSV below its header; None if a line is no student's."""
-    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
-    columns = set(header)
-    is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
-        {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
-    )
-    people = []
-    for line in lines[1:]:
-        row = {}
-        for column, cell in zip(header, line):
-            row.setdefault(column, cell.strip())
-        people.append(_person(row, is_canvas))
-    return people
 
 
 def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
@@ -237,26 +228,21 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     role = first("role")
     if role and "student" not in role.lower() and "learner" not in role.lower():
         return None
-    numbers = {}
-    ids = {c: row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)}  # Brightspace writes #123
-    if is_canvas and row.get("id"):
-        numbers["Canvas"] = row["id"]
-    elif row.get("id"):
-        ids = {"id": row["id"], **ids}
-    identifier = row.get("identifier", "")
-    if participant := re.fullmatch(r"Participant (\d+)", identifier):
+    numbers = {"Canvas": row["id"]} if is_canvas and row.get("id") else {}
+    ids = [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
+    ids = [row.get("id", "")] * (not is_canvas) + ids
+    if participant := re.fullmatch(r"Participant (\d+)", row.get("identifier", "")):
         numbers["Moodle"] = participant[1]
-    elif identifier:
-        ids = {**ids, "identifier": identifier}
+    else:
+        ids.append(row.get("identifier", ""))
     email = first("email")
-    canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if numbers.get("Canvas") else ""
-    own = next(iter(ids.values()), "") or canvas or email or name
+    canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if "Canvas" in numbers else ""
+    own = next(filter(None, (*ids, canvas, email, name)), "")
     if "," in name:
         name = " ".join(part.strip() for part in reversed(name.split(",", 1)))
     if not own:
         return None
-    local = email.partition("@")[0]
-    keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
+    keys = frozenset(filter(None, (own, student_id(own), *ids, email, email.partition("@")[0])))
     # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
     handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
     return Person(student_id(own), name, email, first("section"), keys, numbers, handed_in)
@@ -269,7 +255,8 @@ class ClassList:
     """The people of one course. It keeps class.json in the course directory, beside roster.csv.
 
     `people` id -> the name and the systems' numbers it was collected under; `late` and `trouble` are what
-    collecting learned: submissions marked late, and lines about files of a student that were not understood.
+    collecting learned: the (student, assignment) that a system marked as late, and lines about files of a student that
+    were not understood.
     """
 
     def __init__(self, course: Course) -> None:
@@ -277,21 +264,13 @@ class ClassList:
         self.roster = read_roster(roster_of(course)) if roster_of(course).exists() else None
         kept = read_json(self._path)
         self.people: dict[str, dict] = kept.get("people", {})
-        self.late: dict[str, bool] = kept.get("late", {})
+        self.late = {tuple(key.split("/")) for key in kept.get("late", ())}
         self.trouble: dict[str, list[str]] = kept.get("trouble", {})
 
     def save(self) -> None:
-        state = {"people": self.people, "late": self.late, "trouble": self.trouble}
+        late = dict.fromkeys(map("/".join, self.late), True)
+        state = {"people": self.people, "late": late, "trouble": self.trouble}
         write_atomically(self._path, json.dumps(state, indent=1, sort_keys=True).encode())
-
-    def is_late(self, student: str, assignment: str) -> bool:
-        """Did the learning-management system mark this submission as late?"""
-        return self.late.get(f"{student}/{assignment}", False)
-
-    def set_late(self, student: str, assignment: str, late: bool) -> None:
-        self.late.pop(f"{student}/{assignment}", None)
-        if late:
-            self.late[f"{student}/{assignment}"] = True
 
     def knows(self, name: str) -> bool:
         """Whether a name is somebody's: on the roster, or without one, somebody's who handed in before."""

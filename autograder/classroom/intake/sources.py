@@ -3,8 +3,6 @@
 Nothing is unpacked by the name it came with. A name such as ../../x can only be refused, never followed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io
@@ -32,7 +30,7 @@ _IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.
 Opener = Callable[[], AbstractContextManager[zipfile.ZipFile]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
     """A file among what was handed in. `read` gives its bytes, at most MAX_NOTEBOOK_BYTES, or ValueError.
 
@@ -59,6 +57,11 @@ class Found:
         """The parts of its path that no student has named: those up to a student's own zip."""
         zips = (at for at, part in enumerate(self.parts[:-1], 1) if part.lower().endswith(".zip"))
         return self.parts[: next(zips, len(self.parts))]
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that it is in, up to a student's own zip, whose name may be the student's."""
+        return self.trusted if self.in_own_zip else self.parts[:-1]
 
     @property
     def in_own_zip(self) -> bool:

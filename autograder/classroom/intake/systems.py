@@ -1,15 +1,13 @@
 """How learning-management systems name what they pack: who handed it in, when, and whether late; ids for names."""
 
-from __future__ import annotations
-
-import functools
 import hashlib
+import os
 import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 import dateutil.parser
@@ -72,19 +70,18 @@ class System:
     """A learning-management system. systems.toml says what the fields are; they are empty where it says nothing."""
 
     name: str
-    download: str = "(?!)"
+    download: re.Pattern
     stable: bool = False
     timed: bool = True
     grades: dict[str, str] = field(default_factory=dict)
 
-    @functools.cached_property
-    def pattern(self) -> re.Pattern:
-        return re.compile(self.download, re.DOTALL | re.VERBOSE)
-
 
 _SAID = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 COLUMNS, WORDS = _SAID.pop("columns"), _SAID.pop("words")
-_ALL = {key: System(**said) for key, said in _SAID.items()}
+_ALL = {
+    key: System(**said | {"download": re.compile(said["download"], re.DOTALL | re.VERBOSE)})
+    for key, said in _SAID.items()
+}
 SYSTEMS = {key: system for key, system in _ALL.items() if system.grades}  # those whose CSV can be filled
 _DATED = re.compile(r"[^\W\d]{3,}.*\d{4}|\d{4}-\d\d-\d\d")  # 10/3/2024 may be October or March
 _CLOCK_AFTER_DATE = re.compile(r"(\d{4}(?:-\d\d-\d\d)?\D+\d{1,2})[ .h]?(\d\d)(?=$| ?[AaPp][Mm])")  # 1005, 10 05, 10.05
@@ -98,7 +95,7 @@ def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
     for at, part in enumerate(parts):
         part = unicodedata.normalize("NFC", part)
         for system in _ALL.values():
-            match = system.pattern.fullmatch(part)
+            match = system.download.fullmatch(part)
             said = {group: text or "" for group, text in match.groupdict().items()} if match else {}
             if match and (system.name != "Canvas" or _is_canvas(**said)):
                 number, time = said.get("number", ""), attempt_time(said.get("time", ""))
@@ -120,8 +117,7 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
     A title that `is_title` knows ends where it says. Else what all names begin with, up to a "_", is the title,
     and of a single name the part before its first "_".
     """
-    users = {}
-    unknown = []
+    users, unknown = {}, []
     for name in set(names):
         pieces = name.split("_")
         known = [n for n in range(1, len(pieces)) if is_title("_".join(pieces[:n]))]
@@ -129,25 +125,23 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
             users[name] = "_".join(pieces[known[-1] :])
         else:
             unknown.append(pieces)
-    shared = 1
-    if len(unknown) > 1:
-        first, last = min(unknown), max(unknown)
-        shared = next((n for n, (a, b) in enumerate(zip(first, last)) if a != b), 1)
-        shared = min(shared, *(len(pieces) - 1 for pieces in unknown))
-    for pieces in unknown:
-        users["_".join(pieces)] = "_".join(pieces[max(shared, 1) :] or pieces[-1:])
-    return users
+    shared = len(os.path.commonprefix(unknown)) if len(unknown) > 1 else 1
+    ends = max(1, min([shared, *(len(pieces) - 1 for pieces in unknown)]))  # a user has a piece of the name at least
+    return users | {"_".join(pieces): "_".join(pieces[ends:]) for pieces in unknown}
 
 
-def attempt_time(text: str) -> datetime | None:
-    """The time that a system's name or table says, by the local clock; None if it says none that is understood."""
+def attempt_time(text: str, zone: tzinfo | None = None) -> datetime | None:
+    """The time that a system's name or table says; None if it says none that is understood.
+
+    zone: of a time that says none itself; None is the local clock's.
+    """
     try:
         if re.fullmatch(r"\d{4}(-\d\d){5}", text):  # Blackboard
             return datetime.strptime(text, "%Y-%m-%d-%H-%M-%S").astimezone(UTC)
         if not _DATED.search(text):
             return None
         text = _CLOCK_AFTER_DATE.sub(r"\1:\2", text)
-        return dateutil.parser.parse(text, default=datetime(2000, 1, 1)).astimezone(UTC)
+        return dateutil.parser.parse(text, default=datetime(2000, 1, 1, tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -171,21 +165,10 @@ def gradescope(content: bytes) -> dict[str, list[Named]]:
 
 def _submitters(about: dict) -> Iterator[Named]:
     people = about.get(":submitters")
-    created = about.get(":created_at")
     for person in people if isinstance(people, list) else []:
         if isinstance(person, dict):
             name, sid, email = (str(person.get(f":{field}") or "") for field in ("name", "sid", "email"))
             identifiers = tuple(filter(None, (sid, email)))
             if name or identifiers:
-                yield Named(
-                    "Gradescope", name or identifiers[0], sid or email, True, identifiers, "", _utc(str(created))
-                )
-
-
-def _utc(text: str) -> datetime | None:
-    """A time as Ruby writes it to YAML: 2024-10-03 10:15:00.123456789 Z."""
-    try:
-        time = dateutil.parser.isoparse(text.replace(" ", "T", 1).replace(" ", ""))
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+                time = attempt_time(str(about.get(":created_at")), UTC)  # 2024-10-03 10:15:00.123456789 Z
+                yield Named("Gradescope", name or identifiers[0], sid or email, True, identifiers, time=time)

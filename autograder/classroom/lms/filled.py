@@ -6,8 +6,6 @@ The file keeps its columns, their order and its encoding. Only the cells of grad
 columns are written, so that the system takes the file back.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path
@@ -17,9 +15,9 @@ from ..course import Course, CourseError, Outcome, word
 from ..files import write_atomically
 from ..grading.gradebook import graded_folders
 from ..intake.identity import Lessons
-from ..intake.people import ClassList, Person, Roster, Unclear, people_of, read_table, refuse_translated
+from ..intake.people import ClassList, Person, Roster, Unclear, read_table
 from ..intake.systems import SYSTEMS, Named
-from ..standing import Submission, standing
+from ..standing import Standing, Submission
 
 EXCUSED = "EX"
 MOODLE_ZIP = "moodle-feedback.zip"
@@ -33,12 +31,11 @@ class _Table:
         self.system, self.about, self.path = system, SYSTEMS[system], path
         self.table = read_table(path, "the export")
         self.lines = self.table.lines
-        refuse_translated(path, self.lines)
-        self.people = people_of(self.lines)  # of the lines below the header
+        self.people = self.table.people()  # of the lines below the header
         if not any(self.people):
             raise CourseError(f"{path}: names nobody; give the file that {self.about.name} exported")
         self.header, self.roster = self.lines[0], Roster([p for p in self.people if p])
-        self.course, self.now, self.known = course, standing(course), ClassList(course).people
+        self.course, self.now, self.known = course, Standing(course), ClassList(course).people
         self.columns = self._columns(said)  # assignment -> column
         self.filled: dict[Submission, int] = {}  # -> line
 
@@ -109,8 +106,7 @@ class _Table:
     def fill(self, scale: bool, report: Outcome) -> None:
         """Write the grades into the lines."""
         other_points, name = {}, self.about.name
-        there = ((p, a) for p in self.now.people for a in self.columns if (p.id, a) in self.now.marks)
-        for person, assignment in there:
+        for person, assignment, marks in self.now.with_marks(self.columns):
             try:
                 line = self.line_of(person, assignment)
                 cells, column = self.lines[line], self.columns[assignment]
@@ -118,7 +114,7 @@ class _Table:
             except Unclear as why:
                 report.problems.append(f"{word(person.id)} {assignment}: {why}")
                 continue
-            score, points = self.now.marks[person.id, assignment].score, self.course.points(assignment)
+            score, points = marks.score, self.course.points(assignment)
             theirs = self.points(assignment, line)
             if theirs is not None and theirs != points:
                 other_points[assignment] = theirs

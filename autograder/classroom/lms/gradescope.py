@@ -4,9 +4,8 @@ gradescope-autograders.readthedocs.io/en/latest/specs: `setup.sh` makes the imag
 /autograder/results/results.json about what is in /autograder/submission.
 """
 
-from __future__ import annotations
-
 import argparse
+import contextlib
 import functools
 import json
 import os
@@ -80,11 +79,8 @@ def grade_folder(release: Path, submission: Path, new_judge: Callable[[], Abstra
         if not taken.collected:
             why = "; ".join(taken.problems) or f"expected {assignment}.ipynb"
             return _results([], f"No notebook was found: {why}", course.points(assignment))
-        judge = SturdyJudge(new_judge)
-        try:
+        with contextlib.closing(SturdyJudge(new_judge)) as judge:
             row = judge_submission(course, STUDENT, assignment, judge)
-        finally:
-            judge.close()
     if row.failed:
         raise RuntimeError("; ".join(row.notes))
     return _results(list(_tests(row)), "; ".join([*taken.notes, *row.notes]), row.points, row.seconds)

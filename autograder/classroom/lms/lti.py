@@ -5,12 +5,8 @@ opens the room. Names and Roles gives the roster, Assignment and Grade Services 
 token that the system gives for a statement signed with the course's key.
 """
 
-from __future__ import annotations
-
-import csv
 import functools
 import hashlib
-import io
 import json
 import os
 import re
@@ -24,8 +20,8 @@ from ...text import visible
 from ..course import Course, CourseError, Outcome, word
 from ..files import read_json, write_atomically
 from ..intake.identity import Lessons
-from ..intake.people import roster_of
-from ..standing import standing
+from ..intake.people import Table, roster_of
+from ..standing import Standing
 
 SETTINGS, KEY, SENT = "lti.json", "lti-key.pem", "lti-sent.json"  # in the course directory
 AGS = "https://purl.imsglobal.org/spec/lti-ags/scope/"
@@ -73,11 +69,9 @@ def roster(course: Course) -> Outcome:
     people = platform.people()
     if not people:
         raise CourseError(f"{platform.issuer}: its list names no learner")
-    text = io.StringIO()
-    lines = csv.writer(text)
-    lines.writerow(["id", "name", "email"])
-    lines.writerows([name, one.get("name") or name, one.get("email") or ""] for name, one in sorted(people.items()))
-    write_atomically(roster_of(course), text.getvalue().encode())
+    lines = [[name, one.get("name") or name, one.get("email") or ""] for name, one in sorted(people.items())]
+    table = Table(roster_of(course), [["id", "name", "email"], *lines])
+    write_atomically(table.path, table.content())
     return Outcome([f"{len(people)} learners of {platform.issuer} are the roster"])
 
 
@@ -85,17 +79,16 @@ def grades(course: Course) -> Outcome:
     """Send the scores that are new since the last time. One that waits for a person is not sent but said."""
     platform, report = _Platform(course), Outcome(blame="not sent: ")
     people, sent = platform.people(), read_json(course.root / SENT)
-    count, now = 0, standing(course)
+    count, now = 0, Standing(course)
     try:
-        for names in ((p.id, a) for a in now.assigned for p in now.people if (p.id, a) in now.marks):
-            person, assignment = names
-            score, points = now.marks[names].score, course.points(assignment)
-            if reason := now.not_sure(names) or ("is no learner of the course in the LMS" * (person not in people)):
-                report.problems.append(f"{word(person)} {assignment}: {reason}")
-            elif sent.get(f"{person} {assignment}") != [score, points]:
-                column = platform.column(course, assignment)
-                platform.score(column, people[person]["user_id"], score, points)
-                sent[f"{person} {assignment}"] = [score, points]
+        for person, assignment, marks in now.with_marks(now.assigned):
+            name, key, score = person.id, f"{person.id} {assignment}", [marks.score, course.points(assignment)]
+            no_learner = "is no learner of the course in the LMS" * (name not in people)
+            if reason := now.not_sure((name, assignment)) or no_learner:
+                report.problems.append(f"{word(name)} {assignment}: {reason}")
+            elif sent.get(key) != score:
+                platform.score(platform.column(course, assignment), people[name]["user_id"], *score)
+                sent[key] = score
                 count += 1
     finally:  # what was sent is known, also where the system went away
         write_atomically(course.root / SENT, json.dumps(sent, indent=1, sort_keys=True).encode())

@@ -1,11 +1,7 @@
 """Writes the grades as CSV."""
 
-from __future__ import annotations
-
-import csv
-import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...text import visible
@@ -13,8 +9,8 @@ from ..course import Course, CourseError, Outcome
 from ..files import write_atomically
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
 from ..grading.record import graded
-from ..standing import Standing, standing
-from ..submission import exercise_of
+from ..intake.people import Table
+from ..standing import Standing
 
 
 def export(course: Course, folder: str | Path | None = None, now: Standing | None = None) -> Outcome:
@@ -29,21 +25,20 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
     """
     folder = Path(folder or course.root)
     graded_folders(course)
-    now = now or standing(course)
+    now = now or Standing(course)
     if not now.marks:
         raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
-    counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
     totals, details = [], []
     for person in now.people:
         marks = {a: now.marks[person.id, a] for a in now.assigned if (person.id, a) in now.marks}
-        scores = {assignment: mark.score for assignment, mark in marks.items()}
-        total = sum((score * counts[a] / (course.points(a) or 1.0) for a, score in scores.items()), 0.0)
+        total = sum((mark.score * now.counts[a] / (course.points(a) or 1.0) for a, mark in marks.items()), 0.0)
         for assignment, mark in marks.items():
             details += _exercise_lines(course, mark, person.id, assignment)
         who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
         late = [a for a in now.assigned if (person.id, a) in now.late]
-        what = [*(scores.get(a, "") for a in now.assigned), round(total, 6), sum(counts.values())]
-        totals.append([*who, *what, " ".join(late), "; ".join(now.notes(person.id))])
+        scores = [marks[a].score if a in marks else "" for a in now.assigned]
+        what = [round(total, 6), sum(now.counts.values()), " ".join(late), "; ".join(now.notes(person.id))]
+        totals.append([*who, *scores, *what])
     files = {"grades": folder / "grades.csv", "exercises": folder / "exercises.csv"}
     who = ["student", "name", "email", "section"] if now.has_roster else ["student"]
     write_csv(files["grades"], [*who, *now.assigned, "score", "points", "late", "notes"], totals)
@@ -56,23 +51,19 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
 def _exercise_lines(course: Course, marks: Marks, student: str, assignment: str) -> Iterator[list]:
     exercises = graded(course, student, assignment).exercises
     order = list(exercises)
-    names = {exercise_of(cell): mark for cell, mark in marks.scores.items()}
-    for name in sorted(names, key=lambda name: order.index(name) if name in order else -1):
+    for name in sorted(marks.scores, key=lambda name: order.index(name) if name in order else -1):
         verdict = exercises[name].verdict if name in exercises else {}
-        score, points, waits = names[name]
+        score, points, waits, _ = marks.scores[name]
         passed, came = bool(verdict.get("passed")), marks.came.isoformat() if marks.came else ""
         reason = "" if passed else verdict.get("message", "")
         judged = [int(passed), verdict.get("diagnosis") or "", reason]
         yield [student, assignment, name, score, points, *judged, int(waits), came]
 
 
-def write_csv(path: Path, header: list[str], lines: list[list]) -> None:
+def write_csv(path: Path, header: Iterable[str], lines: Iterable[Iterable]) -> None:
     """Write lines for a spreadsheet: text that it would take for a formula gets an apostrophe."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_csv_cell(value) for value in line] for line in lines)
-    write_atomically(path, text.getvalue().encode("utf-8-sig"))
+    cells = [[_csv_cell(value) for value in line] for line in lines]
+    write_atomically(path, Table(path, [list(header), *cells], encoding="utf-8-sig", newline="\n").content())
 
 
 _SIGN = "=+@＝＋－＠-"

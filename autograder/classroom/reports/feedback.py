@@ -1,18 +1,19 @@
-"""Writes the pages of feedback/ from what was graded: verdict, points and the student's own answer."""
-
-from __future__ import annotations
+"""Writes the pages of feedback/ from what was graded: verdict, points, comments and the student's own answer."""
 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from nbgrader.api import Comment
+
 from ...text import visible
-from ..course import Course, Outcome, word
+from ..course import Course, CourseError, Outcome, word
 from ..duedates import spoken
-from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
-from ..standing import Standing, standing
-from ..submission import NO_NOTEBOOK, answers_in, checks_in, grade_id
+from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, open_gradebook
+from ..grading.record import graded
+from ..standing import Standing
+from ..submission import NO_NOTEBOOK, answers_in, checks_in
 from ..templates import document, write_page
 
 LATE = "It was handed in late."
@@ -24,11 +25,10 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
 
     now: how the class stands, where that is known already. `files` has the pages of submissions.
     """
-    graded = graded_folders(course)
-    now = now or standing(course)
-    report = Outcome(blame="no feedback: ")
+    folders, report = graded_folders(course), Outcome(blame="no feedback: ")
+    now = now or Standing(course)
     theirs: dict[str, dict[str, Marks]] = {}
-    for student, assignment in graded:
+    for student, assignment in folders:
         if (mark := now.marks.get((student, assignment))) is None:
             report.problems.append(f"{word(student)} {word(assignment)}: {NOT_IN_GRADEBOOK}")
             continue
@@ -84,13 +84,13 @@ def _exercises(notebook: dict, marks: Marks) -> Iterator[dict]:
     """What a page says of each exercise. The panel is HTML of ours; all other texts are escaped in the template."""
     answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
     for name, _, cell in checks_in(notebook):
-        score, points, _ = marks.scores[grade_id(cell)]
+        mark = marks.scores[name]
         verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
         shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)
         yield {
             "name": name,
-            "score": score,
-            "points": points,
+            "score": mark.score,
+            "points": mark.points,
             "panel": next(("".join(html) for html in shown if html), ""),
             "answer": "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, ""),
             "comment": marks.comments.get(name, ""),
@@ -111,11 +111,42 @@ def _write_overview(course: Course, now: Standing, student: str, graded: dict[st
     for assignment in dict.fromkeys([*now.assigned, *graded]):
         mark = graded.get(assignment)
         score, points = (mark.score, mark.points) if mark else (0.0, course.points(assignment))
-        counts = now.rules.weight(assignment, points) if assignment in now.assigned else 0.0
-        line = {"assignment": assignment, "score": score, "points": points, "counts": counts, "graded": bool(mark)}
-        lessons.append(line)
+        line = {"assignment": assignment, "score": score, "points": points, "graded": bool(mark)}
+        lessons.append(line | {"counts": now.counts.get(assignment, 0.0)})
     earned = round(sum(one["score"] * one["counts"] / (one["points"] or 1.0) for one in lessons), 6)
     points = sum(one["counts"] for one in lessons)
     about = {"student": student, "lessons": lessons, "score": earned, "points": points}
     page = course.root / "feedback" / student / "index.html"
     write_page(page, about, lambda: document("overview.html", f"Feedback · {student}", **about))
+
+
+def comment(course: Course, exercise: str, diagnosis: str, text: str, replace: bool = False) -> Outcome:
+    """Write one comment to each student whose answer to `exercise` has this diagnosis now; "" takes comments away.
+
+    A comment that says something else stays unless `replace`. CourseError if nobody has the diagnosis.
+    """
+    there = {names: graded(course, *names).exercises.get(exercise) for names in graded_folders(course)}
+    wrong = {
+        names: str(judged.verdict.get("diagnosis"))
+        for names, judged in there.items()
+        if judged and not judged.verdict.get("passed")
+    }
+    if diagnosis not in wrong.values():
+        others = ", ".join(sorted(set(wrong.values()))) or "no wrong answers"
+        raise CourseError(f"no answer to {word(exercise)} has the diagnosis {word(diagnosis)}; there are: {others}")
+    given, kept = [], []
+    with open_gradebook(course) as gradebook:
+        for row in gradebook.db.query(Comment).all():
+            submission = row.notebook.assignment
+            student = submission.student_id
+            if row.cell.name != exercise or wrong.get((student, submission.assignment.name)) != diagnosis:
+                continue
+            if row.manual_comment and row.manual_comment != text and not replace:
+                kept.append(student)
+            else:
+                row.manual_comment = text or None
+                given.append(student)
+        gradebook.db.commit()
+    others = f"have another comment, which stays (--replace takes its place): {', '.join(map(word, kept))}"
+    said = f"{len(given)} comments: {', '.join(map(word, given))}"
+    return Outcome([others] * bool(kept) + [said, "they are on the pages that `autograder feedback` writes next"])

@@ -1,7 +1,5 @@
 """One page about the class for its instructor: how it stands, what was hard, who waits for a decision."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from ...verdict import GRADER_ERROR
 from ..course import Course, Outcome, word
 from ..grading.gradebook import graded_folders
 from ..grading.record import Judged, graded
-from ..standing import Standing, Submission, standing
+from ..standing import Standing, Submission
 from ..submission import NO_NOTEBOOK, answers_in
 from ..templates import document, write_page
 from .export import write_csv
@@ -65,7 +63,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         records[student, assignment] = there.record
         for exercise, judged in there.exercises.items():
             exercises[assignment, exercise].add(student, judged)
-    now = now or standing(course)
+    now = now or Standing(course)
     seconds = [record["seconds"] for record in records.values() if isinstance(record.get("seconds"), float)]
     review = [(*names, "; ".join(lines)) for names, lines in sorted(now.waiting.items())]
     review += [(*names, "would get other points today: see changes.csv") for names in sorted(now.held)]
@@ -122,7 +120,7 @@ def _not_started(
 
 def _similar(exercises: dict[Submission, _Exercise], starters: dict[str, dict[str, dict]]) -> list[tuple[str, Pair]]:
     """(assignment, pair), the most alike first. starters: assignment -> exercise -> the released cell."""
-    found: list[tuple[str, Pair]] = []
+    found = []
     for (assignment, name), about in exercises.items():
         starter = starters.get(assignment, {}).get(name, {"source": ""})["source"]
         answers = {student: judged.answer for student, judged in about.tried.items()}

@@ -4,8 +4,6 @@ An answer is the set of its runs of RUN tokens, with names, numbers and strings 
 answer has is subtracted, and what many students have: there it is the exercise that makes answers alike.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import keyword

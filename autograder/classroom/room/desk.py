@@ -4,10 +4,9 @@ An extension of the instructor's own Jupyter server: docker/hub/instructor/ swit
 JupyterHub lets nobody else in there. Each button runs the commands that one would type in a terminal of that server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -180,8 +179,7 @@ def live(room: Mapping, base_url: str = "/") -> str:
 
 def _names(room: Mapping, base_url: str) -> dict:
     """What both templates use."""
-    functions = {"titled": titled, "number": _number, "counted": many, "mark": _mark, "visible": visible}
-    return {"room": room, "base_url": base_url, **functions}
+    return {"room": room, "base_url": base_url, "counted": many, "mark": _mark, "visible": visible}
 
 
 def _mark(name: str, one: dict) -> tuple[str, object, str]:
@@ -195,17 +193,6 @@ def _mark(name: str, one: dict) -> tuple[str, object, str]:
         return "open", "…", "begun"
     words = many(seen["failed"], "failed check", "failed checks")
     return "stuck" if name in one["stuck"] else "failing", seen["failed"], words
-
-
-def titled(lesson: str, short: bool = False) -> str:
-    """01_vector_add -> "1 Vector add", or "Vector add"."""
-    words = " ".join(word.upper() if word in ("jax", "amd") else word for word in lesson.split("_")[1:])
-    words = words[:1].upper() + words[1:]
-    return words if short else f"{_number(lesson)} {words}"
-
-
-def _number(lesson: str) -> str:
-    return lesson.partition("_")[0].lstrip("0") or "0"
 
 
 class Desk:
@@ -281,11 +268,9 @@ class _Handler(JupyterHandler):
     def desk(self) -> Desk:
         return self.settings["workshop_desk"]
 
-    @property
+    @functools.cached_property
     def nonce(self) -> str:
-        if not hasattr(self, "_nonce"):
-            self._nonce = secrets.token_urlsafe(16)
-        return self._nonce
+        return secrets.token_urlsafe(16)
 
     @property
     def content_security_policy(self) -> str:
@@ -295,16 +280,13 @@ class _Handler(JupyterHandler):
 
 class PageHandler(_Handler):
     @web.authenticated
-    async def get(self) -> None:
-        hub_url, state = os.environ.get("JUPYTERHUB_BASE_URL", ""), await self.desk.state()
-        self.finish(whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
-
-
-class LiveHandler(_Handler):
-    @web.authenticated
-    async def get(self) -> None:
+    async def get(self, part: str | None) -> None:
         self.set_header("Cache-Control", "no-store")
-        self.finish(live(await self.desk.state(), self.base_url))
+        state, hub_url = await self.desk.state(), os.environ.get("JUPYTERHUB_BASE_URL", "")
+        if part:
+            self.finish(live(state, self.base_url))
+        else:
+            self.finish(whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
 
 
 class PressHandler(_Handler):
@@ -352,10 +334,6 @@ def _load_jupyter_server_extension(server) -> None:
     settings = server.web_app.settings
     room = Path(os.environ.get("ROOM", "/srv/workshop"))
     settings["workshop_desk"] = Desk(room, lambda: settings.update(api_last_activity=datetime.now(UTC)))
-    addresses = {
-        "room": PageHandler,
-        "room/live": LiveHandler,
-        "room/(run|stop|fill)": PressHandler,
-    }
+    addresses = {"room(/live)?": PageHandler, "room/(run|stop|fill)": PressHandler}
     base = settings["base_url"]
     server.web_app.add_handlers(".*", [(url_path_join(base, at), handler) for at, handler in addresses.items()])

@@ -5,8 +5,6 @@
     course/feedback/ ──give back──▶ exchange/…/feedback ──fetch──▶ attendee
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -82,13 +80,10 @@ def entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
 
     No link is followed.
     """
-    try:
-        entries = list(os.scandir(inbound))
-    except OSError:
-        return
-    for entry in entries:
-        with contextlib.suppress(OSError):  # gone meanwhile
-            yield entry.name, entry.stat(follow_symlinks=False)
+    with contextlib.suppress(OSError), os.scandir(inbound) as there:
+        for entry in there:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def lesson_in(name: str, lessons: Collection[str]) -> str | None:

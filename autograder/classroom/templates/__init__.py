@@ -3,8 +3,6 @@
 Nothing is loaded from elsewhere and no script runs on these: a policy in each page forbids both.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -57,13 +55,8 @@ def _colours() -> str:
 def highlighted(source: str) -> Markup:
     """Python in colours. Any text gives harmless HTML."""
     from pygments import highlight
-
-    return Markup(f'<pre class="code">{highlight(source, *_python_in_html())}</pre>')
-
-
-@functools.cache
-def _python_in_html() -> tuple:
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import PythonLexer
 
-    return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
+    html = highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    return Markup(f'<pre class="code">{html}</pre>')
