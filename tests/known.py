@@ -2,19 +2,16 @@
 
 import functools
 import zlib
-from collections import Counter
 from pathlib import Path
 
 import torch
 from said import SAID
 
-from autograder.exercises import find
 from autograder.exercises.cases import Strided
 from autograder.gallery import Known, answers_in
 from autograder.tensors import each_place
 
 LANDING = "landing"  # GALLERY=landing: what is judged before a change lands (.ci/run)
-RIGHT_ANSWERS = 2  # of an exercise, then
 
 
 def source_of(exercise: str, name: str) -> str:
@@ -32,7 +29,7 @@ def part(gallery: str | None) -> set[str]:
     """What a run with this GALLERY judges, as `called` names it. Any other word stands for everything.
 
     None: wrong answers only, so that each slug and each exercise is there. test_promises.py judges right ones.
-    LANDING: of each exercise two right answers, of each lesson one wrong answer of each slug, and those of `said`.
+    LANDING: these, the answers of `said`, and a right answer to each exercise.
     Answers of `said` come first; then it is as if by chance, by a checksum of their names.
     """
     everything = {called(known): known for known in answers_in(Path(__file__).parent)}
@@ -40,12 +37,8 @@ def part(gallery: str | None) -> set[str]:
         return set(everything)
     names = sorted(everything, key=lambda name: (name not in SAID, zlib.crc32(name.encode())))
     if gallery == LANDING:
-        chosen, count = SAID.keys() | part(None), Counter()
-        for name, known in ((name, everything[name]) for name in names):
-            kind = (find(known.exercise).notebook, known.slug) if known.slug else known.exercise
-            count[kind] += 1
-            chosen |= {name} if count[kind] <= (1 if known.slug else RIGHT_ANSWERS) else set()
-        return chosen
+        right = {everything[name].exercise: name for name in reversed(names) if not everything[name].slug}
+        return part(None) | SAID.keys() | set(right.values())
     chosen, seen = set(), set()
     names = [name for name in names if everything[name].slug]
     for new in (2, 1):  # answers with a new slug of a new exercise, then those with one of both
