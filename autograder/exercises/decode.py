@@ -118,6 +118,13 @@ def _large_queries(q, k, k_scale, v, v_scale):
     return 400 * q, k, k_scale / 400, v, v_scale
 
 
+def _tokens_of_zeros(q, k, k_scale, v, v_scale):
+    """Some keys are 0, and so is their scale: they have a weight like others. So are the values of other tokens."""
+    for numbers, scales, first in ((k, k_scale, 0), (v, v_scale, 1)):
+        numbers[:, first::3] = scales[:, first::3] = 0
+    return q, k, k_scale, v, v_scale
+
+
 def _large_scores(q, k, k_scale, v, v_scale):
     """Scores that show whether a key was rounded to half precision."""
     return q, k, 8 * k_scale, v, v_scale
@@ -372,7 +379,8 @@ def _opposite(shape, dtype, generator):
 
 OPPOSITE = Values("weights 1 and -1", fill=_opposite, once=True, only_with={"rows": (WHOLE,)})
 
-OF_INT8 = PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, replace(ONE_LARGE, fill=_one_large_of_int8)
+OF_ZEROS = Values("tokens of zeros", fill=_tokens_of_zeros, once=True, only_with={"tokens": (RAGGED,)})
+OF_INT8 = PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8)
 EXERCISES = (
     Exercise(
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",

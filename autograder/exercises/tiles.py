@@ -98,6 +98,11 @@ FAR_APART = (Level("far below 0", _number(-1e6, -7e4), only_with={"high": ("far 
 BELOW_0 = Level("below 0", _number(-0.2, -0.05), only_with={"low": ("below 0",)})
 
 
+def _without(limit: float) -> Level:
+    """No limit on this side: what is infinite stays so."""
+    return Level("infinite", fixed(limit), once=True, only_with={"values": (ANYTHING.name,)})
+
+
 def _some_rows_below_zero(shape, dtype, generator):
     x = torch.randn(shape, generator=generator)
     x[1::2] -= 6
@@ -201,8 +206,10 @@ EXERCISES = (
         signature="clamp(x, low, high) -> x, with what is below low or above high brought to it",
         inputs=vectors(
             Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)), *FAR_APART[:1],
+                           _without(-math.inf),
                            Level("0", fixed(0.0), only_with={"high": ("above 0",)}))),
             Number("high", (Level("above 0", _number(0.3, 1)), BELOW_0, *FAR_APART[1:],
+                            _without(math.inf),
                             Level("0", fixed(0.0), only_with={"low": ("below 0",)}),
                             Level("1", fixed(1), once=True, only_with={"low": ("below 0", "above 0")}))),
             first=(

@@ -178,10 +178,15 @@ def _calls(trials: Trials) -> list[_Call]:
     """The long run, with forms that no case has, and then each case once on each kind of device."""
     cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
     shuffle, elsewhere = random.Random(trials.seed), []
+    longest = max((drawn for drawn, _ in cases), key=lambda drawn: drawn.terms, default=None)  # split into most parts
+    last = WORLDS.index(LARGE_WORLD)
     for device in dict.fromkeys(shown.device for shown in WORLDS):
         worlds = [number for number, shown in enumerate(WORLDS) if number and shown.device == device]
         mixed = zip(shuffle.sample(cases, len(cases)), itertools.cycle(worlds))
-        elsewhere += [_Call(drawn, number, world) for (drawn, number), world in mixed]
+        elsewhere += [
+            _Call(drawn, number, last if drawn is longest and last in worlds else world)
+            for (drawn, number), world in mixed
+        ]
     elsewhere.sort(key=lambda call: call.world)
     generator, inputs = torch.Generator().manual_seed(trials.seed), trials.exercise.inputs
     others, both = other_forms(trials.exercise, trials.cases), inputs.alike_in_part(generator) if inputs else []

@@ -142,7 +142,7 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     device: the `multiprocessors` of that on which they were made.
     """
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and blames(plan.error):
+        if isinstance(plan, Report) and plan.error and blames(plan.error, runs.exercise):
             return _about(runs.exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
     for i, trace in traces.items():
@@ -245,9 +245,13 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def blames(error: Trouble) -> bool:
-    """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits."""
-    return error.kind in ON_THE_HOST and not re.search(r"memory|allocate|maximum tensor numel", error.message)
+def blames(error: Trouble, exercise: Exercise) -> bool:
+    """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits.
+
+    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
+    """
+    excused = r"memory|allocate" + "|maximum tensor numel" * (exercise.reads_per_element == 1)
+    return error.kind in ON_THE_HOST and not re.search(excused, error.message)
 
 
 def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:
@@ -329,7 +333,7 @@ def _reached(trials: Trials) -> dict[str, int]:
 def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and blames(plan.error):
+        if isinstance(plan, Report) and plan.error and blames(plan.error, trials.exercise):
             return diagnose(trials.unplanned(cases[i], plan, True))
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)

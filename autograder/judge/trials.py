@@ -60,6 +60,11 @@ class Drawn:
     def tensors(self) -> list[Strided]:
         return [a for a in self.arguments if isinstance(a, Strided)]
 
+    @property
+    def terms(self) -> float:
+        """About how many numbers one of the output follows from."""
+        return sum(a.values.numel() for a in self.tensors) / max(self.expected.numel(), 1)
+
     @functools.cached_property
     def largest(self) -> float:
         """The largest finite number of the tensors, without its sign."""

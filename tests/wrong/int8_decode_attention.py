@@ -69,4 +69,10 @@ EDITS = (
         {"tl.sum(q[None, :] * k.to(tl.float32), axis=1) * k_scale":
          "tl.sum(q[None, :] * (k * k_scale[:, None]).to(q_ptr.dtype.element_ty).to(tl.float32), axis=1)"},
     ),
+    Edit(
+        "wrong-value", "keys_of_zeros_left_out",
+        {"x = tl.where(mask, ":
+         "x = tl.where(k_scale > 0, "},
+        "The scale is taken for the mask. The key of zeros has the scale 0 and the score 0.",
+    ),
 )

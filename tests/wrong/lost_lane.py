@@ -94,4 +94,12 @@ EDITS = (
          'low, high, n_elements, SAME=low == -high, BLOCK_SIZE=256)'},
         thought='One comparison is enough there.',
     ),
+    Edit(
+        "wrong-value", "finite_limits",
+        {"    if n_elements:":
+         "    most = torch.finfo(x.dtype)\n"
+         "    low, high = max(float(low), most.min), min(float(high), most.max)\n"
+         "    if n_elements:"},
+        "What is infinite stays infinite where a limit is.",
+    ),
 )

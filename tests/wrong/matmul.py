@@ -94,4 +94,19 @@ EDITS = (
             "tl.program_id(0) * 0, tl.program_id(0) * 0",
         },
     ),
+    Edit(
+        "low-precision", "as_torch_is_told",
+        {
+            "def matmul(a, b):\n":
+            "def matmul(a, b):\n"
+            "    precision = \"ieee\" if torch.get_float32_matmul_precision() == \"highest\" else \"tf32\"\n",
+            "BLOCK_M: tl.constexpr,":
+            "PRECISION: tl.constexpr, BLOCK_M: tl.constexpr,",
+            "input_precision=\"ieee\"":
+            "input_precision=PRECISION",
+            "*b.stride(), BLOCK_M=64,":
+            "*b.stride(), precision, BLOCK_M=64,",
+        },
+        "torch's switch is for torch's own products.",
+    ),
 )

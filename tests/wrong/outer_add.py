@@ -106,4 +106,12 @@ EDITS = (
          "def outer_add(x, y):\n"
          "    y = x if x.data_ptr() == y.data_ptr() else y\n"},
     ),
+    Edit(
+        "compile-error", "eight_whole_rows",
+        {"triton.cdiv(n, 32) * triton.cdiv(m, 64),":
+         "triton.cdiv(n, 8),",
+         "ROWS=32, COLUMNS=64":
+         "ROWS=8, COLUMNS=triton.next_power_of_2(m)"},
+        "A tile has at most 2²⁰ elements.",
+    ),
 )

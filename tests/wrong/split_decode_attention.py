@@ -66,4 +66,10 @@ EDITS = (
         {"max(16, triton.cdiv(t, wanted))":
          "max(16, triton.cdiv(t, wanted)) if t > 4096 else t"},
     ),
+    Edit(
+        "wrong-value", "room_for_512_parts",
+        {"PARTS=triton.next_power_of_2(parts)":
+         "PARTS=512"},
+        "With more than 256 multiprocessors there are more.",
+    ),
 )

@@ -66,6 +66,9 @@ class World(contextlib.ExitStack):
         if self.is_card:
             self.enter_context(mock.patch.dict(os.environ))
             os.environ.pop(SWITCH, None)
+        if self.shown.card:  # somebody has allowed torch's own products to round their factors
+            self.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+            torch.set_float32_matmul_precision("high")
         self.callback(_SHOWN.clear)
         self.callback(driver.set_active, driver.active)
         driver.set_active(_Driver(self.shown, self.device))
