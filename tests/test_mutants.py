@@ -39,10 +39,13 @@ def test_what_an_answer_computes_is_compared_with_the_solution(change, said):
     assert differs(Mutant("vector_add", solution("vector_add").replace(*change), "")) == said
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, number):
+LOOPS = {"rms_norm": 4, "softmax_backward": 2}
+
+
+@pytest.mark.parametrize(("exercise", "number"), [(name, i) for name, count in LOOPS.items() for i in range(count)])
+def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, exercise, number):
     """Within the rounding of 9,000 squares, one of them more or less does not show, unless it is large."""
-    before, *loops = solution("rms_norm").split("range(0, n, BLOCK)")
-    assert len(loops) == 4
+    before, *loops = solution(exercise).split("range(0, n, BLOCK)")
+    assert len(loops) == LOOPS[exercise]
     ends = [f"range({int(i == number)}, n, BLOCK){rest}" for i, rest in enumerate(loops)]
-    assert not judge.judge("rms_norm", "".join([before, *ends]), 1).passed
+    assert not judge.judge(exercise, "".join([before, *ends]), 1).passed

@@ -41,12 +41,12 @@ SOFTMAX = {
 }
 
 
-RISING = Values("rising probabilities", fill=NORMAL.fill, once=True)  # the last columns make the sum
+RISING = Values("probabilities that rise to both ends", fill=NORMAL.fill, once=True)  # which make the sum
 
 
 def _probabilities(sizes, kind, dtype, generator):
     shape = sizes["rows"], sizes["columns"]
-    rising = torch.linspace(0, 20, shape[1]) if kind is RISING else 0.0
+    rising = torch.linspace(-20, 20, shape[1]).abs() if kind is RISING else 0.0
     return torch.softmax(torch.randn(shape, generator=generator) + rising, 1), kind.fill(shape, dtype, generator)
 
 
@@ -194,7 +194,7 @@ EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
         inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING), long=RISING.name,
-                        more=({"rows": 2, "columns": 20_001, "row_stride": 20_011},)),
+                        more=({"rows": 2, "columns": 20_001, "row_stride": 20_011, "values": RISING.name},)),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,
