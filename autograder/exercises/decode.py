@@ -167,7 +167,7 @@ DIMENSIONS = (
             Level(EVEN, even(777, 4, 4), once=True),
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
-            Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
+            Level("more", odd(9000, 9700), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
             Level(ONE_FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
         ),
         ((66_000, 72_000), (100_000, 200_000)),  # its parts, of 16 tokens, fit one block

@@ -178,7 +178,7 @@ def _calls(trials: Trials) -> list[_Call]:
     """The long run, with forms that no case has, and then each case once on each kind of device."""
     cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
     shuffle, elsewhere = random.Random(trials.seed), []
-    longest = max((drawn for drawn, _ in cases), key=lambda drawn: drawn.terms, default=None)  # split into most parts
+    longest = max((drawn for drawn, _ in cases), key=lambda drawn: drawn.parts, default=None)
     last = WORLDS.index(LARGE_WORLD)
     for device in dict.fromkeys(shown.device for shown in WORLDS):
         worlds = [number for number, shown in enumerate(WORLDS) if number and shown.device == device]
@@ -266,10 +266,15 @@ def _difference(usual: Trace, trace: Trace) -> str:
     return "What torch does before or after the launch differs."
 
 
+def _text_or_number(value: object) -> object:
+    """A text out of its record; what is none stays as it is recorded."""
+    return value.get("text", value) if isinstance(value, dict) else value
+
+
 def _of_a_launch(one: Launch, other: Launch) -> str:
     """How two launches of one kernel differ; "" if they do not."""
-    for name, value in one.args.items():
-        new = other.args.get(name)
+    for name in one.args:
+        value, new = (_text_or_number(each.args.get(name)) for each in (one, other))
         if new != value:
             given = isinstance(value, dict) or isinstance(new, dict)
             return f"gets another tensor as {name} than here" if given else f"has {name} = {value}; here it is {new}"

@@ -61,9 +61,10 @@ class Drawn:
         return [a for a in self.arguments if isinstance(a, Strided)]
 
     @property
-    def terms(self) -> float:
-        """About how many numbers one of the output follows from."""
-        return sum(a.values.numel() for a in self.tensors) / max(self.expected.numel(), 1)
+    def parts(self) -> float:
+        """A measure of how many parts a sum is split into: how long it is, for each of the rows that share a card."""
+        rows = math.prod(self.shape[:1])
+        return sum(a.values.numel() for a in self.tensors) / max(self.expected.numel(), 1) / max(rows, 1)
 
     @functools.cached_property
     def largest(self) -> float:

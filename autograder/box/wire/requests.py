@@ -71,7 +71,9 @@ class Shown:
     device: str  # "cpu", "cuda" or "hip"
     multiprocessors: int
     interpret: bool = False  # whether TRITON_INTERPRET is 1
-    card: int = 0  # which GPU of this kind, see inside.worlds.CARDS; with another than the first, there are two GPUs
+    # Which GPU of this kind, see inside.worlds.CARDS. With another than the first, there are two GPUs, and torch may
+    # round the factors of its own float32 products.
+    card: int = 0
 
     def __str__(self) -> str:
         name = {"cpu": "the CPU", "cuda": "an NVIDIA GPU", "hip": "an AMD GPU"}[self.device]
