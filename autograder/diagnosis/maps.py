@@ -44,8 +44,8 @@ def error_map(o: Observation) -> ErrorMap | None:
 
 def _shown_rows(wrong: list[int], count: int) -> list[int]:
     """The first wrong rows, and one right row before them to compare with, if there is one."""
-    right = next((i for i in range(count) if i not in wrong), None)
-    return sorted([*wrong[: MOST_ROWS - 1], *([] if right is None else [right])])
+    right = sorted(set(range(count)) - set(wrong))
+    return sorted([*wrong[: MOST_ROWS - 1], *right[:1]])
 
 
 def _runs(states: torch.Tensor) -> tuple[Run, ...]:

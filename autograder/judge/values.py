@@ -7,6 +7,7 @@ from dataclasses import asdict, is_dataclass, replace
 
 import torch
 
+from ..answer import is_starter
 from ..box.wire.answers import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
@@ -47,7 +48,7 @@ class ValueJudgement:
         passed = finding is None and len(findings) == len(self.cases)
         if finding and not self.exercise.accept:
             finding = replace(finding, means=f"{finding.means} {self._only_where(findings)}".strip())
-        if finding and self._told:
+        if finding and self._told and not is_starter(self.source, self.exercise.starter, self.exercise.entry):
             known = replace(finding, sure=bool(finding.means))
             finding = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
         return Verdict(
