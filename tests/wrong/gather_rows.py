@@ -37,6 +37,13 @@ EDITS = (
         "Every row is the first of the list.",
     ),
     Edit(
+        "wrong-value", "indices_below_their_count",
+        {"columns[None, :], mask=mask)\n"
+         "    tl.store":
+         "columns[None, :], mask=mask & (index[:, None] < m), other=0)\n"
+         "    tl.store"},
+    ),
+    Edit(
         "unwritten-output", "as_many_rows_as_the_table",
         {"(triton.cdiv(m, 16) * triton.cdiv(d, 128),)":
          "(triton.cdiv(min(m, table.shape[0] // 2), 16) * triton.cdiv(d, 128),)"},
