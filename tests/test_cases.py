@@ -179,7 +179,7 @@ def test_each_dimension_is_large_once(name):
 @pytest.mark.parametrize("name", ["vector_add", "matmul", "decode_attention", "outer_add", "paged_decode_attention"])
 def test_a_case_gives_one_tensor_twice(name):
     for seed in range(5):
-        twice = [arguments for case, arguments in drawn(name, seed) if case.name.endswith("one tensor twice")]
+        twice = [arguments for case, arguments in drawn(name, seed) if "one tensor twice" in case.name]
         assert any(one is other for arguments in twice for one, other in combinations(arguments, 2))
 
 

@@ -49,3 +49,18 @@ def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, exercise, number):
     assert len(loops) == LOOPS[exercise]
     ends = [f"range({int(i == number)}, n, BLOCK){rest}" for i, rest in enumerate(loops)]
     assert not judge.judge(exercise, "".join([before, *ends]), 1).passed
+
+
+CUT = """@triton.jit
+def exp_or_nothing(x):
+    return tl.where(x < -16.0, 0.0, tl.exp(x))
+
+
+@triton.jit"""
+
+
+@pytest.mark.parametrize("exercise", ["row_max_and_sum", "paged_decode_attention", "int8_decode_attention"])
+def test_no_small_weight_may_count_for_nothing(judge, exercise):
+    """Thousands of them count beside one large weight."""
+    source = solution(exercise).replace("tl.exp(", "exp_or_nothing(").replace("@triton.jit", CUT, 1)
+    assert not judge.judge(exercise, source, 1).passed

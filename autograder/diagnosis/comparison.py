@@ -165,6 +165,10 @@ class Comparison:
         error = ((self.value - self.expected).abs() / scale).nan_to_num(0.0)
         return float(error.max()) if error.numel() else 0.0
 
+    def is_told_by(self, computed: torch.Tensor) -> bool:
+        """Whether what an explanation computes is more than 0 where the output is wrong. Many things give 0."""
+        return bool((self.bad & torch.isfinite(computed) & (computed.abs() > self.near.absolute)).any())
+
 
 def agrees(got: torch.Tensor, expected: torch.Tensor, near: Bound) -> bool:
     """Whether an output is what a known mistake computes, apart from the rounding of intermediate steps.

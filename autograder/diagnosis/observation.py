@@ -112,7 +112,7 @@ def _matches(mistake: Mistake, o: Observation) -> bool:
     for computed in _computed(mistake, o):
         if not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
             continue
-        if mistake.known_by_constant or bool((c.bad & torch.isfinite(computed) & (computed != 0)).any()):
+        if mistake.known_by_constant or c.is_told_by(computed):
             return True
     return False
 

@@ -314,7 +314,7 @@ def right_for_other_inputs(o: Observation) -> Finding | None:
         computed = _expected(o, other)
         if computed is None or not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
             continue
-        if bool((c.bad & torch.isfinite(computed) & (computed != 0)).any()):
+        if c.is_told_by(computed):
             return Finding(other.slug, o.worst_in_words, other.means, other.advice, sure=other.sure)
     return None
 

@@ -13,6 +13,7 @@ from workshop.device import STAND_IN
 from .design import (
     EVEN,
     NORMAL,
+    OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
     Dimension,
@@ -100,6 +101,32 @@ def _alike(q, k, v):
     return q, first * (0.2 + q[:, :1].sigmoid())[:, None] * _along(q), 1 + v[:, :1].sigmoid().expand_as(v)
 
 
+def _one_above(q, k, v):
+    """The first score is so far above thousands of others that each of them weighs next to nothing. All of them do not.
+
+    Only they have values: what leaves them out gives 0.
+    """
+    first = torch.arange(k.shape[1])[:, None] == 0
+    return q, 0.1 * k + 17 * first * _along(q), torch.where(first, 0, 1 + v.sigmoid())
+
+
+def _one_above_of_int8(q, k, k_scale, v, v_scale):
+    """As `_one_above`: the first key is the query, as far as int8 holds it."""
+    k[:, 0] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
+    k_scale = 0.1 * k_scale
+    k_scale[:, 0] = 17 * math.sqrt(q.shape[-1]) / (q * k[:, 0]).sum(-1)
+    v = 64 + v.abs() // 2
+    v[:, 0] = 0
+    return q, k, k_scale, v, v_scale
+
+
+def _one_above_in_pages(q, k, v, first):
+    """As `_one_above`, for the first pages of the requests."""
+    k, v = 0.1 * k, 1 + v.sigmoid()
+    k[first, 0], v[first, 0] = 17 * _along(q)[:, 0], 0
+    return q, k, v
+
+
 def _cache(sizes, kind, dtype, generator):
     h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
     return kind.fill(*(torch.randn(shape, generator=generator) for shape in ((h, d), (h, t, d), (h, t, d))))
@@ -141,6 +168,10 @@ LARGE_SCORES = Values(
 ONE_LARGE = Values(
     "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, ONE_FAR)}
 )
+ONE_ABOVE = Values(
+    "one score above", fill=_one_above, once=True,
+    only_with={"tokens": ("many",), "dtype": ("float32",), **OF_OTHER_ROWS},
+)  # fmt: skip
 NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
 LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
 SCORED = (
@@ -154,6 +185,7 @@ SCORED = (
     # rounding of such scores is larger than the bound.
     Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
     Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
+    ONE_ABOVE,
 )
 THOUSANDS = Values("scores of thousands", about="huge", fill=_thousands, once=True, only_with=SHORTER)
 DIMENSIONS = (
@@ -165,8 +197,9 @@ DIMENSIONS = (
             Level(RAGGED, odd(130, 777)),
             Level(WHOLE, fixed(128, 256)),
             Level(EVEN, even(777, 4, 4), once=True),
-            Level("one", fixed(1), once=True),
+            Level("one", fixed(1), once=True, only_with={"heads": ("few",)}),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
+            Level("many", odd(5000, 9000), once=True, only_with={"values": (ONE_ABOVE.name,)}),
             Level("more", odd(9000, 9700), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
             Level(ONE_FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
         ),
@@ -227,7 +260,7 @@ def _pages(sizes, kind, dtype, generator):
     for i, length in enumerate(lengths.tolist()):  # nobody has filled the end of a request's last page
         if length % page:
             k[table[i, length // page], length % page :] = v[table[i, length // page], length % page :] = torch.nan
-    return torch.randn(requests, *shape, generator=generator), k, v, table, lengths
+    return *kind.fill(torch.randn(requests, *shape, generator=generator), k, v, table[:, 0]), table, lengths
 
 
 def _whole_pages(sizes: dict[str, int]) -> dict[str, int]:
@@ -262,11 +295,13 @@ PAGED = Inputs(
                 Level("one", fixed(1), once=True),
                 Level("large pages", odd(600, 1500), once=True, only_with={"page": (LARGE_PAGES.name,)}),
                 Level("many pages", odd(4200, 5000), once=True, only_with=FEW),  # more than a byte can count
+                Level("many", odd(5000, 9000), once=True, only_with={"values": (ONE_ABOVE.name,), "page": ("more",)}),
             ),
             ((20_000, 40_000),),
         ),
     ),
     tuple(BOUNDS),
+    (Values("", fill=lambda q, k, v, first: (q, k, v)), replace(ONE_ABOVE, fill=_one_above_in_pages)),
     first=({"requests": 3, "heads": 2, "d": 32, "page": 16, "tokens": 40},),
     together=_pages,
     derived=_whole_pages,
@@ -380,7 +415,10 @@ def _opposite(shape, dtype, generator):
 OPPOSITE = Values("weights 1 and -1", fill=_opposite, once=True, only_with={"rows": (WHOLE,)})
 
 OF_ZEROS = Values("tokens of zeros", fill=_tokens_of_zeros, once=True, only_with={"tokens": (RAGGED,)})
-OF_INT8 = PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8)
+OF_INT8 = (
+    PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8),
+    replace(ONE_ABOVE, fill=_one_above_of_int8),
+)  # fmt: skip
 EXERCISES = (
     Exercise(
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",

@@ -68,9 +68,12 @@ def _large_and_small(first, second, *others):
 
 def _growing(*long: str) -> tuple[Values, ...]:
     near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
-    wide = Values("large and small numbers", fill=_large_and_small, once=True, only_with={"dtype": ("bfloat16",)})
+    wide = tuple(
+        Values(name, fill=_large_and_small, once=True, only_with={"dtype": (dtype,)})
+        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
+    )
     small = Values("small numbers", fill=_small, once=True, only_with={"k": (RAGGED,), "dtype": ("float32",)})
-    return Values("", fill=lambda *tensors: tensors), near_one, small, wide
+    return Values("", fill=lambda *tensors: tensors), near_one, small, *wide
 
 
 NARROW = "few", "one"

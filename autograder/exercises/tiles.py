@@ -10,7 +10,7 @@ import torch
 
 from workshop.syllabus import find
 
-from .cases import choice, integer
+from .cases import integer
 from .design import (
     EVEN,
     NORMAL,
@@ -120,7 +120,7 @@ def _below_zero(shape, dtype, generator):
 
 def _gathered(sizes, kind, dtype, generator):
     m, n = sizes["rows"], sizes["columns"]
-    count = choice(generator, (m, m + 3, (m + 1) // 2))  # beside the rows of the table: as many, more, fewer
+    count = (m, m + 3, (m + 1) // 2)[m % 3]  # beside the rows of the table: as many, more, fewer
     index = torch.randint(0, max(m, 1), (count if m else 0,), generator=generator)
     if m > 2 and integer(generator, 0, 1):  # all in their order, but for two neighbours
         index, one = torch.arange(count) % m, integer(generator, 0, m - 2)

@@ -4,6 +4,14 @@ from autograder.gallery import Edit
 
 EDITS = (
     Edit(
+        "nan", "float32_as_float16",
+        {
+            "acc = tl.dot(a, b, acc)":
+            "acc = tl.dot(a.to(tl.float16), b.to(tl.float16), acc) if a.dtype == tl.float32 else tl.dot(a, b, acc)",
+        },
+        "As many bits as TF32, and another range.",
+    ),
+    Edit(
         "wrong-value", "only_the_last_part",
         {
             "acc = tl.dot(a, b, acc)":
