@@ -43,6 +43,13 @@ def judge():
         yield judge
 
 
+@pytest.fixture
+def brief_judge(judge, monkeypatch):
+    """The same one, for tests of the verdict alone: it looks for nothing to write in the place of a mistake."""
+    monkeypatch.setattr(judge, "explains", False)
+    return judge
+
+
 @pytest.fixture(scope="session")
 def forks():
     """Runs scripts without the time of their largest imports."""
