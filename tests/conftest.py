@@ -44,10 +44,9 @@ def judge():
 
 
 @pytest.fixture
-def brief_judge(judge, monkeypatch):
-    """The same one, for tests of the verdict alone: it looks for nothing to write in the place of a mistake."""
+def briefly(judge, monkeypatch):
+    """For tests of the verdict alone: the judge looks for nothing to write in the place of a mistake."""
     monkeypatch.setattr(judge, "explains", False)
-    return judge
 
 
 @pytest.fixture(scope="session")

@@ -210,9 +210,10 @@ def test_the_value_beside_a_gradient_is_judged(judge):
     assert verdict.diagnosis == "seed-ignored" and "beside a gradient" in verdict.message
 
 
-def test_a_fixed_grid_is_found_at_large_sizes(brief_judge):
+@pytest.mark.usefixtures("briefly")
+def test_a_fixed_grid_is_found_at_large_sizes(judge):
     fixed = ("grid=(triton.cdiv(x.size, 1024),)", "grid=(min(triton.cdiv(x.size, 1024), 4096),)")
-    verdict = brief_judge.judge("leaky_dropout", answer("leaky_dropout", fixed))
+    verdict = judge.judge("leaky_dropout", answer("leaky_dropout", fixed))
     assert verdict.diagnosis == "unwritten-output", verdict.to_text()
 
 
@@ -259,7 +260,8 @@ def test_a_rule_attached_after_the_definition_belongs_to_it():
     assert "leaky_dropout.defvjp(forward, backward)" in from_history([source], ["leaky_dropout"])
 
 
-def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(brief_judge):
+@pytest.mark.usefixtures("briefly")
+def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge):
     from autograder.answer import from_history
     from autograder.lessons import answers, scripts
 
@@ -267,7 +269,7 @@ def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(brief_judge
     imports = "import jax, jax.numpy as jnp, jax_triton as jt, triton, triton.language as tl"
     starter, second = find("leaky_dropout").starter, lesson["leaky_dropout_grad"]
     said = [
-        brief_judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
+        judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
         for cells in ((starter, second), (second,), (lesson["leaky_dropout"], second))
     ]
     assert [each.diagnosis for each in said] == ["not-attempted", "runtime-error", None]

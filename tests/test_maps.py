@@ -145,8 +145,9 @@ def of_dropout(name: str, *changes: tuple[str, str]):
     return name, source
 
 
-def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(brief_judge):
-    verdict = brief_judge.judge(*of_dropout("leaky_dropout", ("0.01 * x", "0.1 * x")), seed=3)
+@pytest.mark.usefixtures("briefly")
+def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(judge):
+    verdict = judge.judge(*of_dropout("leaky_dropout", ("0.01 * x", "0.1 * x")), seed=3)
     assert verdict.diagnosis == "wrong-value", verdict.to_text()
     drawn = {case.name: case.map for case in verdict.cases}
     assert re.fullmatch(r"1[34]\d\d elements wrong \(of 5467\), columns \d+ to \d+ in 7 of 7 rows\.",
@@ -155,25 +156,29 @@ def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(
     assert verdict.drawn == drawn["7 × 781, p = 0.5"]
 
 
-def test_a_wrong_gradient_is_drawn(brief_judge):
-    verdict = brief_judge.judge(*of_dropout("leaky_dropout_grad", ("tl.where(x >= 0, 1.0, 0.01)", "1.0")), seed=3)
+@pytest.mark.usefixtures("briefly")
+def test_a_wrong_gradient_is_drawn(judge):
+    verdict = judge.judge(*of_dropout("leaky_dropout_grad", ("tl.where(x >= 0, 1.0, 0.01)", "1.0")), seed=3)
     assert verdict.diagnosis == "wrong-value", verdict.to_text()
     assert "elements wrong (of 1238753)" in verdict.drawn.words
 
 
-def test_elements_that_dropout_never_writes_are_drawn_as_unwritten(brief_judge):
+@pytest.mark.usefixtures("briefly")
+def test_elements_that_dropout_never_writes_are_drawn_as_unwritten(judge):
     changed = ("grid=(triton.cdiv(x.size, 1024),)", "grid=(x.size // 1024,)")
-    verdict = brief_judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
+    verdict = judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
     assert verdict.diagnosis == "tail-wrong", verdict.to_text()
     assert verdict.drawn.words == "347 elements never written (of 5467), columns 434 to 780 in 1 of 7 rows."
 
 
-def test_lanes_that_reach_outside_an_array_of_jax_are_drawn(brief_judge):
+@pytest.mark.usefixtures("briefly")
+def test_lanes_that_reach_outside_an_array_of_jax_are_drawn(judge):
     changed = ("x_ptr + offsets, mask=mask)", "x_ptr + offsets)")
-    verdict = brief_judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
+    verdict = judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
     assert verdict.drawn.lanes and "read outside of x_ptr" in verdict.drawn.words
 
 
-def test_a_mask_that_is_wrong_as_a_whole_has_no_wrong_elements(brief_judge):
-    verdict = brief_judge.judge(*of_dropout("leaky_dropout", ("tl.rand(seed, offsets)", "tl.rand(7, offsets)")), seed=3)
+@pytest.mark.usefixtures("briefly")
+def test_a_mask_that_is_wrong_as_a_whole_has_no_wrong_elements(judge):
+    verdict = judge.judge(*of_dropout("leaky_dropout", ("tl.rand(seed, offsets)", "tl.rand(7, offsets)")), seed=3)
     assert verdict.diagnosis == "seed-ignored" and verdict.drawn is None
