@@ -12,6 +12,7 @@ GRID = ("(triton.cdiv(n_elements, 1024),)", "(triton.cdiv(n_elements, 1024) + 1,
 SUM = ("output = x + y", "output = x - y")
 
 
+@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize("exercise", list(EXERCISES)[::3])
 def test_no_mutant_is_accepted_that_computes_something_else(judge, exercise):
     [mutant] = mutants(exercise, 1, SEED)
@@ -42,6 +43,7 @@ def test_what_an_answer_computes_is_compared_with_the_solution(change, said):
 LOOPS = {"rms_norm": 4, "softmax_backward": 2}
 
 
+@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "number"), [(name, i) for name, count in LOOPS.items() for i in range(count)])
 def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, exercise, number):
     """Within the rounding of 9,000 squares, one of them more or less does not show, unless it is large."""
