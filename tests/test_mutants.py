@@ -1,11 +1,14 @@
 """Small changes of the solutions: none that computes something else is accepted. `tests/mutants.py 300` tries more."""
 
 import ast
+import math
 
 import pytest
 from mutants import Mutant, differs, mutants, solution
 
-from autograder.exercises import EXERCISES
+from autograder.diagnosis import diagnose
+from autograder.exercises import EXERCISES, find
+from autograder.judge.trials import Trials
 
 SEED = 1  # the same mutants and the same inputs in every run
 GRID = ("(triton.cdiv(n_elements, 1024),)", "(triton.cdiv(n_elements, 1024) + 1,)")
@@ -43,11 +46,16 @@ def test_what_an_answer_computes_is_compared_with_the_solution(change, said):
 LOOPS = {"rms_norm": 4, "softmax_backward": 2}
 
 
-@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "number"), [(name, i) for name, count in LOOPS.items() for i in range(count)])
 def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, exercise, number):
-    """Within the rounding of 9,000 squares, one of them more or less does not show, unless it is large."""
+    """Within the rounding of 9,000 squares, one of them more or less does not show, unless it is large.
+
+    Cases with large ends are there for this.
+    """
     before, *loops = solution(exercise).split("range(0, n, BLOCK)")
     assert len(loops) == LOOPS[exercise]
     ends = [f"range({int(i == number)}, n, BLOCK){rest}" for i, rest in enumerate(loops)]
-    assert not judge.judge(exercise, "".join([before, *ends]), 1).passed
+    judge.seconds_left = math.inf
+    trials = Trials(judge, find(exercise), "".join([before, *ends]), 1)
+    trials.cases = [each for each in trials.cases if "ends" in each.case.name]
+    assert any(map(diagnose, trials.observe()))
