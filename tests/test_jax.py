@@ -1,6 +1,7 @@
 """JAX without a GPU: the stand-in for jax-triton, and verdicts."""
 
 import importlib
+import math
 import os
 import subprocess
 import sys
@@ -249,8 +250,11 @@ def test_the_references_are_out_of_reach(judge):
         "    except ImportError:\n        continue\n"
         "    def leaky_dropout(x, p, seed):\n        raise AssertionError('the references can be read')\n"
     )
-    verdict = judge.judge("leaky_dropout", source)
-    assert verdict.passed, verdict.to_text()
+    exercise = find("leaky_dropout")
+    [case] = [each for each in exercise.cases if each.name == "7 × 781, p = 0.5"]
+    judge.seconds_left = math.inf
+    [(_, found)] = judge_jax.JaxJudgement(judge, exercise, source, 1, case)._in_the_cases()
+    assert found is None, found
 
 
 def test_a_rule_attached_after_the_definition_belongs_to_it():
