@@ -43,6 +43,12 @@ def judge():
         yield judge
 
 
+@pytest.fixture
+def briefly(judge, monkeypatch):
+    """For tests of the verdict alone: the judge looks for nothing to write in the place of a mistake."""
+    monkeypatch.setattr(judge, "explains", False)
+
+
 @pytest.fixture(scope="session")
 def forks():
     """Runs scripts without the time of their largest imports."""

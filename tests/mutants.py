@@ -33,6 +33,8 @@ from autograder.exercises import EXERCISES, find
 from autograder.exercises.cases import Cotangent, Strided, Varying
 from autograder.exercises.spec import Exercise
 from autograder.judge import Judge
+from autograder.judge.aligned import Difference
+from autograder.judge.differences import undone
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge
 from workshop.executor.records import Fault
@@ -68,6 +70,7 @@ OTHER_OPERATOR = {
     ast.Not: ast.UAdd,
 }
 
+LAYOUT = dict.fromkeys(map(ord, " \n\"'(),"))
 LEFT_OUT = (ast.Assign, ast.AugAssign, ast.Return, ast.For, ast.If, ast.Expr)
 
 Change = tuple[ast.AST, str, object]  # a node, one of its fields, and another value for it
@@ -80,6 +83,13 @@ class Mutant:
     exercise: str
     source: str
     change: str
+
+
+def undoes(source: str, differences: tuple[Difference, ...], right: str) -> bool:
+    """Whether a source without these differences is a right one, that `ast.unparse` wrote."""
+    text = undone(source, differences)
+    same = text.translate(LAYOUT) == right.translate(LAYOUT)  # most are not, and this is soon known
+    return same and ast.unparse(ast.parse(text)) == right
 
 
 @functools.cache

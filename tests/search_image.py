@@ -10,6 +10,7 @@ the hints. A file that has most of an answer's rows holds the answer, in whateve
 import json
 import re
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -70,10 +71,21 @@ def wanted() -> dict[str, set]:
     return {where: own for where, own in found.items() if len(own) >= FEWEST}
 
 
+@cache
+def answers_of() -> dict[tuple[str, ...], list[str]]:
+    """The answers that have a row."""
+    found = {}
+    for where, own in wanted().items():
+        for row in own:
+            found.setdefault(row, []).append(where)
+    return found
+
+
 def held_by(text: str) -> list[str]:
     """The answers that a text holds."""
     here = rows(text) if "triton" in text or "def " in text or "return" in text else set()
-    return [where for where, own in wanted().items() if len(own & here) >= MOST * len(own)]
+    shared = Counter(where for row in here for where in answers_of().get(row, ()))
+    return [where for where, own in wanted().items() if shared[where] >= MOST * len(own)]
 
 
 def search(tree: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """The executor's arithmetic: by numbers worked out here, and beside what an H200 gave for every operation."""
 
 import itertools
-import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -37,32 +36,29 @@ def same(x, y):
     assert torch.equal(torch.signbit(x[known]), torch.signbit(y[known])) and torch.equal(x[known], y[known]), (x, y)
 
 
-def run(*more):
-    """The comparison in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.operations", *more]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+COMPARISON = """
+import torch, workshop
+torch.set_num_threads(1)
+import benchmarks.operations as o, workshop.executor.arithmetic as a
+"""
 
 
-def test_every_operation_agrees_with_what_a_card_gave():
-    done = run()
+def test_every_operation_agrees_with_what_a_card_gave(forks):
+    done = forks.run(COMPARISON + "o.main()")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(torch.version.cuda is None or not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 def test_every_operation_agrees_with_this_card():
-    done = run("--card")
+    command = [sys.executable, "-m", "benchmarks.operations", "--card"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-def test_a_wrong_operation_is_found(monkeypatch):
-    program = (
-        "import benchmarks.operations as o, workshop.executor.arithmetic as a, torch, sys\n"
-        "a.ELEMENTWISE['fadd'] = lambda x, y: torch.where(x == 0, y + 1e-30, x + y)\n"
-        "sys.argv = ['', '--only', 'x + y | float32']\n"
-        "o.main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+def test_a_wrong_operation_is_found(forks):
+    wrong = "a.ELEMENTWISE['fadd'] = lambda x, y: torch.where(x == 0, y + 1e-30, x + y)\n"
+    done = forks.run(COMPARISON + wrong + "o.main()", "--only", "x + y | float32")
     assert done.returncode == 1 and "x + y | float32" in done.stdout, done.stderr[-2000:]
 
 

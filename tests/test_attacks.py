@@ -2,8 +2,6 @@
 
 import ast
 import json
-import subprocess
-import sys
 import textwrap
 
 import fuzz_messages
@@ -18,13 +16,13 @@ pytestmark = pytest.mark.skipif(bool(lockdown.missing()), reason="this machine c
 # One of each way: lies in the plan, the descriptors and the notebook; files, network, processes, the kernel.
 QUICK = """
     03_torch_inside 06_far_pointer 15_patch 16_lying_numbers add/22_ tuned/22_ launch/22_ 27_forged 31_exit
-    33_more_points 36_read 37_write 40_write 42_network 44_daemon 48_kill 52_raw 55_script_in 62_decorator 65_walk_the_m
-    72_ 74_
+    33_more_points 36_read 37_write 40_write add/42_network 44_daemon 48_kill 52_raw 55_script_in 62_decorator
+    65_walk_the_m 72_ 74_
 """
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory):
+def outcome(forks):
     """Runs in a process of its own: it becomes the reaper of whatever an attack leaves behind."""
     program = """
         import json, sys
@@ -33,13 +31,7 @@ def outcome(tmp_path_factory):
         table, harm = run_attacks.run(sys.argv[1:])
         print("OUTCOME" + json.dumps([[vars(line) for line in table], harm]))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), *QUICK.split()],
-        cwd=ROOT / "tests",
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+    done = forks.run(textwrap.dedent(program), *QUICK.split(), folder=ROOT / "tests")
     assert "OUTCOME" in done.stdout, done.stderr[-4000:]
     return json.loads(done.stdout.partition("OUTCOME")[2])
 
@@ -114,18 +106,12 @@ for check, names in ((naive, fooled), (harm, harmful)):
 
 
 @pytest.fixture(scope="module")
-def unconfined(tmp_path_factory):
+def unconfined(forks, tmp_path_factory):
     """The folder with what each naive check said, and `harm`. Each attack has a fork of one process."""
     folder = tmp_path_factory.mktemp("unconfined")
-    with (folder / "said").open("w") as output:  # a pipe would stay open as long as a process that was left behind
-        subprocess.run(
-            [sys.executable, "-c", UNCONFINED, str(folder), " ".join(FOOLED), " ".join(HARMFUL)],
-            cwd=ROOT / "tests",
-            env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            timeout=240,
-        )
+    arguments = str(folder), " ".join(FOOLED), " ".join(HARMFUL)
+    done = forks.run(UNCONFINED, *arguments, folder=ROOT / "tests", TRITON_INTERPRET="1")
+    (folder / "said").write_text(done.stdout + done.stderr)
     return folder
 
 

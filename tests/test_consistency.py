@@ -105,6 +105,7 @@ def test_a_branch_for_another_machine_is_tried(here, what):
     assert "gets another tensor as y_ptr" in verdict.finding.means
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_long_cache_is_split_over_the_programs_of_every_card(here):
     source = gallery.solution("split_decode_attention")
     fixed = source.replace("max(1, round(2 * device().multiprocessors / heads))", "8")
@@ -113,6 +114,7 @@ def test_a_long_cache_is_split_over_the_programs_of_every_card(here):
     assert verdict.diagnosis == "wrong-program-id" and "shown as" in verdict.message, verdict.to_text()
 
 
+@pytest.mark.usefixtures("briefly")
 def test_the_numbers_of_a_call_belong_to_its_gradient(here):
     source = gallery.solution("rms_norm").replace("ctx.eps", "RMSNorm.eps")
     assert not here.judge("rms_norm", source, seed=1).passed

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from mutants import mutants, solution
+from mutants import mutants, solution, undoes
 
 from autograder import gallery
 from autograder.exercises import EXERCISES
@@ -98,13 +98,13 @@ def longer_sums(tree: ast.Module) -> None:
                     body[i] = ast.Assign([line.target], value)
 
 
-STYLES = [  # and the share of drawn changes that are found in it, and undone with one edit
-    (0.95, ()),
-    (0.95, (other_names,)),
-    (0.95, (other_order, longer_sums)),
-    (0.9, (fewer_variables,)),
-    (0.9, (more_variables,)),
-    (0.85, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
+STYLES = [  # and how many drawn changes of 16 are not found in it, or not undone with one edit, at most
+    (1, ()),
+    (1, (other_names,)),
+    (1, (other_order, longer_sums)),
+    (2, (fewer_variables,)),
+    (2, (more_variables,)),
+    (2, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
 ]
 
 
@@ -115,10 +115,6 @@ def in_style(source: str, changes: tuple) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def unparsed(source: str) -> str:
-    return ast.unparse(ast.parse(source))
-
-
 def alone(exercise: str, source: str) -> list[Difference]:
     return [each for found in differences(exercise, source) for each in found]
 
@@ -126,15 +122,15 @@ def alone(exercise: str, source: str) -> list[Difference]:
 @pytest.mark.parametrize("place", range(len(STYLES)))
 def test_a_drawn_change_of_a_solution_is_found_and_undone(place):
     """Each style is tried with a part of the exercises."""
-    share, style = STYLES[place]
+    most, style = STYLES[place]
     found = count = 0
     for exercise in [*EXERCISES][place :: len(STYLES)]:
         right = in_style(solution(exercise), style)
-        for mutant in mutants(exercise, 3, seed=20261125):
+        for mutant in mutants(exercise, 2, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
-            found += right in [unparsed(undone(wrong, (each,))) for each in alone(exercise, wrong)]
-    assert found > share * count, f"{found} of {count}"
+            found += any(undoes(wrong, (each,), right) for each in alone(exercise, wrong))
+    assert count - found <= most, f"{found} of {count}"
 
 
 TOLD = [  # exercise, what stands there in the place of what, and what the message says

@@ -81,7 +81,7 @@ def course(tmp_path_factory):
         },
     )
     assert collect(path, course).status == 0
-    report = grade(course, workers=2)
+    report = grade(course, workers=1)
     assert report.status == 0, report.rows
     feedback(course)
     return course

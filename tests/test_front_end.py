@@ -11,10 +11,8 @@ import importlib.abc
 import importlib.util
 import itertools
 import json
-import os
 import random
 import re
-import subprocess
 import sys
 import types
 from collections import Counter
@@ -32,25 +30,23 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reas
 # --- the tests -------------------------------------------------------------------------------------------
 
 
-def found(mode: str) -> dict:
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    command = [sys.executable, "-W", "ignore", str(HERE / "test_front_end.py"), mode]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+def found(forks, mode: str) -> dict:
+    done = forks.run(HERE / "test_front_end.py", mode)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
-def native() -> dict:
-    answer = found("native")
+def native(forks) -> dict:
+    answer = found(forks, "native")
     if not answer["library"]:
         pytest.skip("Triton's library cannot be loaded")
     return answer
 
 
 @pytest.fixture(scope="module")
-def hidden() -> dict:
-    return found("hidden")
+def hidden(forks) -> dict:
+    return found(forks, "hidden")
 
 
 def test_every_kernel_is_read_without_the_library(hidden):

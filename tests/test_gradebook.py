@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
@@ -328,15 +326,15 @@ def test_assignments_are_registered_once(course, monkeypatch):
         graded(course)
 
 
-def test_a_new_gradebook_has_the_version_that_nbgrader_gives_it(tmp_path):
+def test_a_new_gradebook_has_the_version_that_nbgrader_gives_it(tmp_path, capsys):
+    from alembic.config import main
     from nbgrader.dbutil import write_alembic_ini
 
     from autograder.classroom.grading.gradebook import newest_schema
 
     write_alembic_ini(str(tmp_path / "alembic.ini"))
-    asked = [sys.executable, "-m", "alembic.config", "-c", str(tmp_path / "alembic.ini"), "heads"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert newest_schema() == said.split()[0]
+    main(["-c", str(tmp_path / "alembic.ini"), "heads"])
+    assert newest_schema() == capsys.readouterr().out.split()[0]
 
 
 def test_two_courses_with_one_sqlite_file_register_at_the_same_moment(tmp_path):

@@ -130,14 +130,8 @@ except PermissionError:
 
 
 @pytest.mark.parametrize("user", [0, pytest.param(65534, marks=root_only)])
-def test_triton_interprets_kernels_inside(user):
-    done = subprocess.run(
-        [sys.executable, "-c", TRITON_SESSION.replace("USER", str(user))],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-    )
+def test_triton_interprets_kernels_inside(forks, user):
+    done = forks.run(TRITON_SESSION.replace("USER", str(user)))
     assert done.stdout == "right", done.stderr
 
 

@@ -145,6 +145,7 @@ def of_dropout(name: str, *changes: tuple[str, str]):
     return name, source
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(judge):
     verdict = judge.judge(*of_dropout("leaky_dropout", ("0.01 * x", "0.1 * x")), seed=3)
     assert verdict.diagnosis == "wrong-value", verdict.to_text()
@@ -155,12 +156,14 @@ def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(
     assert verdict.drawn == drawn["7 × 781, p = 0.5"]
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_wrong_gradient_is_drawn(judge):
     verdict = judge.judge(*of_dropout("leaky_dropout_grad", ("tl.where(x >= 0, 1.0, 0.01)", "1.0")), seed=3)
     assert verdict.diagnosis == "wrong-value", verdict.to_text()
     assert "elements wrong (of 1238753)" in verdict.drawn.words
 
 
+@pytest.mark.usefixtures("briefly")
 def test_elements_that_dropout_never_writes_are_drawn_as_unwritten(judge):
     changed = ("grid=(triton.cdiv(x.size, 1024),)", "grid=(x.size // 1024,)")
     verdict = judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
@@ -168,11 +171,14 @@ def test_elements_that_dropout_never_writes_are_drawn_as_unwritten(judge):
     assert verdict.drawn.words == "347 elements never written (of 5467), columns 434 to 780 in 1 of 7 rows."
 
 
+@pytest.mark.usefixtures("briefly")
 def test_lanes_that_reach_outside_an_array_of_jax_are_drawn(judge):
-    verdict = judge.judge(*of_dropout("leaky_dropout", ("x_ptr + offsets, mask=mask)", "x_ptr + offsets)")), seed=3)
+    changed = ("x_ptr + offsets, mask=mask)", "x_ptr + offsets)")
+    verdict = judge.judge(*of_dropout("leaky_dropout", changed), seed=3)
     assert verdict.drawn.lanes and "read outside of x_ptr" in verdict.drawn.words
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_mask_that_is_wrong_as_a_whole_has_no_wrong_elements(judge):
     verdict = judge.judge(*of_dropout("leaky_dropout", ("tl.rand(seed, offsets)", "tl.rand(7, offsets)")), seed=3)
     assert verdict.diagnosis == "seed-ignored" and verdict.drawn is None

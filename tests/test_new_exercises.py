@@ -3,12 +3,9 @@
 Added to the course as README says, it breaks no test that counts exercises or adds up points.
 """
 
-import os
 import re
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -335,19 +332,22 @@ def add_to_the_course(root: Path) -> None:
         (root / "tests" / "wrong" / f"{name}.py").write_text(text)
 
 
-def test_they_break_no_test_that_counts(tmp_path):
+def test_they_break_no_test_that_counts(forks, tmp_path):
     unneeded = shutil.ignore_patterns(".*", "__pycache__", "recorded", "docker", "docs", "course")
     root = tmp_path / "course"
     shutil.copytree(ROOT, root, ignore=unneeded)
     (root / "benchmarks" / "recorded").symlink_to(ROOT / "benchmarks" / "recorded")
     add_to_the_course(root)
 
-    def run(*arguments: str) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(root)}
-        command = [sys.executable, "-m", *arguments]
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-3000:]
-
-    run("autograder.cli", "build")
     chosen = " or ".join(f"({file} and ({words}))" if words else file for file, words in COUNTING.items())
-    run("pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *(f"tests/{file}" for file in COUNTING))
+    tests = "-q", "-p", "no:cacheprovider", "-k", chosen, *(f"tests/{file}" for file in COUNTING)
+    program = f"""
+import sys
+sys.path.insert(0, {str(root)!r})
+import pytest
+from autograder import cli
+assert cli.main(["build"]) == 0
+sys.exit(pytest.main({list(tests)}))
+"""
+    done = forks.run(program, folder=root, PYTHONPATH=str(root))
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-3000:]

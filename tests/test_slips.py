@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from mutants import solution
+from mutants import solution, undoes
 from test_vote import ANSWERS, SHAPES, seen
 
 from autograder.box.wire.answers import ProtocolError, parse
@@ -219,6 +219,7 @@ def test_a_right_kernel_uses_all(judge, name):
     assert traces and kinds <= {"mask", "product"}
 
 
+@pytest.mark.usefixtures("briefly")  # a repair would be told in the place of what is not used
 def test_the_key_of_an_autotuner_needs_no_use(judge):
     source = solution("rms_norm").replace("tl.sum(squares, axis=0) / n + eps", "tl.sum(squares, axis=0) / n")
     finding = judge.judge("rms_norm", source, SEED).finding
@@ -230,12 +231,12 @@ def test_the_key_of_an_autotuner_needs_no_use(judge):
 
 def test_most_slips_of_a_right_answer_are_undone_by_another_slip():
     undone_by_another = count = 0
-    for exercise in (each.name for each in EXERCISES.values() if each.kind == "kernel"):
+    for exercise in [each.name for each in EXERCISES.values() if each.kind == "kernel"][::2]:
         right = solution(exercise)
         made = slips(right, most=300)
         wrong = undone(right, random.Random(exercise).choice(made))
         count += 1
-        undone_by_another += right in (ast.unparse(ast.parse(undone(wrong, each) or "0")) for each in slips(wrong, 300))
+        undone_by_another += any(undoes(wrong, each, right) for each in slips(wrong, 300))
     assert undone_by_another > 0.75 * count
 
 

@@ -257,9 +257,10 @@ def _pages(sizes, kind, dtype, generator):
     used = torch.arange(most) < (lengths[:, None] + page - 1) // page
     table[:, :most][used] = pages[: int(used.sum())]
     k, v = (torch.randn(len(pages), page, *shape, generator=generator) for _ in range(2))
-    for i, length in enumerate(lengths.tolist()):  # nobody has filled the end of a request's last page
-        if length % page:
-            k[table[i, length // page], length % page :] = v[table[i, length // page], length % page :] = torch.nan
+    ragged = (lengths % page).nonzero()[:, 0]  # nobody has filled the end of their last page
+    row, token = (torch.arange(page) >= lengths[ragged, None] % page).nonzero(as_tuple=True)
+    last = table[ragged, lengths[ragged] // page][row]
+    k[last, token] = v[last, token] = torch.nan
     return *kind.fill(torch.randn(requests, *shape, generator=generator), k, v, table[:, 0]), table, lengths
 
 
@@ -310,10 +311,10 @@ PAGED = Inputs(
 
 def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.Tensor:
     """q (b, h, d), pages (p, page, h, d), block_table (b, most), lengths (b,) → (b, h, d), float64."""
-    page = k_pages.shape[1]
-    there = torch.arange(block_table.shape[1] * page) < lengths[:, None]
-    pages = torch.where(there[:, ::page], block_table, 0).long()
-    tokens = (x[pages].flatten(1, 2).transpose(1, 2).double() for x in (k_pages, v_pages))
+    page, longest = k_pages.shape[1], max(lengths.tolist(), default=0)  # a table may be wider
+    there = torch.arange(min(longest, block_table.shape[1] * page)) < lengths[:, None]
+    pages = torch.where(there[:, ::page], block_table[:, : -(-there.shape[1] // page)], 0).long()
+    tokens = (x[pages].flatten(1, 2)[:, : there.shape[1]].transpose(1, 2).double() for x in (k_pages, v_pages))
     k, v = (torch.where(there[:, None, :, None], x, 0.0) for x in tokens)
     scores = torch.einsum("bhd,bhtd->bht", q.double(), k) / math.sqrt(q.shape[-1])
     weights = scores.masked_fill(~there[:, None], -torch.inf).softmax(-1)

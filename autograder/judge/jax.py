@@ -13,6 +13,7 @@ import importlib.util
 import math
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import torch
@@ -130,7 +131,8 @@ def decoy(tensor: torch.Tensor) -> Decoy:
 class JaxJudgement(Runs):
     """One answer to an exercise of kind "jax". `traces` are by call."""
 
-    def __init__(self, judge, exercise: Exercise, source: str, seed: int):
+    def __init__(self, judge, exercise: Exercise, source: str, seed: int, only: Case | None = None):
+        """only: the case that is judged; None stands for all."""
         require_jax()
         super().__init__(judge, exercise, source, seed)
         generator = torch.Generator().manual_seed(seed)
@@ -138,7 +140,7 @@ class JaxJudgement(Runs):
         self.repaired = 0  # sources that were judged in the place of this one
         for number, case in enumerate(exercise.cases):
             drawn = case.make(generator)
-            for call in exercise.calls(case):
+            for call in exercise.calls(case) if only in (None, case) else ():
                 self._add(case, call, drawn, number)
 
     def _add(self, case: Case, call: Call, drawn: tuple, configuration: int) -> None:
@@ -161,8 +163,10 @@ class JaxJudgement(Runs):
 
     def verdict(self) -> Verdict:
         exercise, (finding, seen) = self.exercise, self._judged()
-        if finding and not is_starter(self.source, exercise.starter, exercise.entry):
-            finding = blames_a_difference(exercise.name, self.source, finding, self._first, self._is_right)
+        failing = (call for call, found in sorted(seen, key=lambda each: math.prod(each[0].shape)) if found)
+        self.failing = next((call.case for call in failing), None)
+        if finding and self.judge.explains and not is_starter(self.source, exercise.starter, exercise.entry):
+            finding = blames_a_difference(exercise.name, self.source, finding, self._first, bool)
         return Verdict(
             exercise=exercise.name,
             passed=finding is None,
@@ -178,15 +182,19 @@ class JaxJudgement(Runs):
 
     def _judged(self) -> tuple[Finding | None, list[tuple[JaxCall, Finding | None]]]:
         """What is wrong, and of each case the call that says most."""
-        self._plan()
-        if self.traces:
-            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
-        seen = [found for case in self.exercise.cases if (found := self._of_case(case))]
+        seen = self._in_the_cases()
         observations, findings = [call.observation(self.judge.backend) for call, _ in seen], [f for _, f in seen]
         traces = list(self.traces.values())
         self.judge.launchers = types(traces)
         found = overall(observations, findings) or compiling.refusal(self, traces) or self._at_large_sizes()
         return found, seen
+
+    def _in_the_cases(self) -> list[tuple[JaxCall, Finding | None]]:
+        """Of each case the call that says most."""
+        self._plan()
+        if self.traces:
+            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
+        return [found for case in self.exercise.cases if (found := self._of_case(case))]
 
     def _first(self, sources: list[str]) -> list[str]:
         """The first that is right, of the few that there is time for."""
@@ -195,7 +203,13 @@ class JaxJudgement(Runs):
         return [*islice((source for source in few if self.judge.seconds_left and self._is_right(source)), 1)]
 
     def _is_right(self, source: str) -> bool:
-        return JaxJudgement(self.judge, self.exercise, source, self.seed)._judged()[0] is None
+        """Most are wrong: this is asked first where this answer fails."""
+        other = partial(JaxJudgement, self.judge, self.exercise, source, self.seed)
+        if self.failing:
+            wrong = any(finding for _, finding in other(self.failing)._in_the_cases())
+        else:
+            wrong = other()._at_large_sizes()
+        return not wrong and other()._judged()[0] is None
 
     def _at_large_sizes(self) -> Finding | None:
         if not (cases := large.drawn(self.exercise, self.seed)):
@@ -266,7 +280,7 @@ def _value(argument, variant: int):
 
 def _shape(exercise: Exercise, arguments: tuple) -> torch.Size:
     first = next(a for a in arguments if isinstance(a, torch.Tensor))
-    return exercise.reference(*arguments, *([first] if exercise.random else [])).shape
+    return first.shape if exercise.random else exercise.reference(*arguments).shape  # a random one takes the output
 
 
 # -- in JAX's words ----------------------------------------------------------------------------------------

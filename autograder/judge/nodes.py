@@ -45,11 +45,13 @@ def copied(node):
     """A copy with copies of all parts. copy.deepcopy takes five times as long."""
     if isinstance(node, list):
         return [copied(each) for each in node]
-    if not isinstance(node, ast.AST):
+    if not isinstance(node, ast.AST) or not (node._fields or node._attributes):  # ast.parse makes one Load() for all
         return node
-    new = type(node)()
-    for name, value in vars(node).items():
-        setattr(new, name, copied(value) if name in node._fields else value)
+    new = type(node).__new__(type(node))
+    new.__dict__ |= node.__dict__
+    for name in node._fields:
+        if isinstance(value := new.__dict__.get(name), (list, ast.AST)):
+            new.__dict__[name] = copied(value)
     return new
 
 
@@ -239,7 +241,6 @@ class Places:
             return text
         made = [self.source[:begin] + each.encode() + self.source[end:] for each in (text, f"({text})")]
         try:
-            bare, closed = (ast.dump(ast.parse(each)) for each in made)
+            return text if same(*map(ast.parse, made)) else f"({text})"
         except UNREADABLE:
             return f"({text})"
-        return text if bare == closed else f"({text})"

@@ -30,6 +30,11 @@ _IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.
 Opener = Callable[[], AbstractContextManager[zipfile.ZipFile]]
 
 
+@functools.lru_cache(10_000)
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path).parts
+
+
 @dataclass
 class Found:
     """A file among what was handed in. `read` gives its bytes, at most MAX_NOTEBOOK_BYTES, or ValueError.
@@ -46,7 +51,7 @@ class Found:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return PurePosixPath(self.path).parts
+        return _parts(self.path)
 
     @property
     def hidden(self) -> bool:
