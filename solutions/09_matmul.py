@@ -477,7 +477,8 @@ for stages in (1, 2, 3):
 # cache: each part writes sums of its own, and a second kernel adds them **in a fixed order**. (With `tl.atomic_add` there is no
 # second kernel, and the bits change from call to call, as in lesson 8.)
 #
-# `skinny_matmul(x, w)` takes x (m, k) with m ≤ 16 and w (k, n), and splits k where it is 4,096 or more.
+# `skinny_matmul(x, w)` takes x (m, k) with m ≤ 16 and w (k, n), and splits k where it is 4,096 or more. (Where the
+# columns alone make more programs than a device has multiprocessors, you need not.)
 
 # %% answer="skinny_matmul"
 @triton.jit

@@ -11,6 +11,7 @@ from .design import (
     EVEN,
     LONGER,
     NORMAL,
+    OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
     Dimension,
@@ -41,6 +42,7 @@ SOFTMAX = {
 }
 
 
+FAR = Values("gradients near 100", fill=lambda *how: 100.0 + NORMAL.fill(*how), once=True)  # the sum takes most away
 RISING = Values("probabilities that rise to both ends", fill=NORMAL.fill, once=True)  # which make the sum
 
 
@@ -127,7 +129,10 @@ LOGITS = Inputs(
         Values("", fill=lambda logits, targets: (logits, targets)),
         Values("some rows ignored", fill=_ignored),
         Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("none",)}),
-        Values("far from 0", about="huge", fill=_far_from_0, once=True, only_with={"vocabulary": (RAGGED, WHOLE)}),
+        Values(
+            "far from 0", about="huge", fill=_far_from_0, once=True,
+            only_with={"vocabulary": (RAGGED, WHOLE), **OF_OTHER_ROWS},
+        ),
         Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
     ),
     first=(
@@ -193,8 +198,9 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING), long=RISING.name,
-                        more=({"rows": 2, "columns": 20_001, "row_stride": 20_011, "values": RISING.name},)),
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING, FAR), long=RISING.name,
+                        more=({"rows": 2, "columns": 20_001, "row_stride": 20_011, "values": RISING.name},
+                              {"rows": 2, "columns": 20_001, "dtype": torch.bfloat16, "values": FAR.name})),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,
@@ -234,6 +240,7 @@ EXERCISES = (
             TensorArgument(("rows",), dtype=torch.float32, **NEAR_1),
             together=_activations,
             large="columns",
+            more=({"rows": 20_003, "columns": 3},),  # more parts than one tile of a merge holds
         ),
         reference=weight_grad,
         bounds=SUMS,

@@ -741,7 +741,7 @@ def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int,
     """
     one = 0.5 + torch.rand((), generator=generator)
     if not shape:  # of a loss, often scaled
-        return Cotangent(one * choice(generator, (1, 64)))
+        return Cotangent(one * choice(generator, (1, 1 << 15)))
     if equal:
         return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
     values = torch.randn(shape, generator=generator).to(dtype)

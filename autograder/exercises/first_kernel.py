@@ -6,7 +6,16 @@ from .design import Dimension, Inputs, Level, Number, between, fixed
 from .spec import Bound, Exercise, Mistake
 
 # More elements than the constants that a host function may contain; and n may be one, or a power of two.
-SIZES = Dimension("n", (Level("some", between(300, 400)), Level("one", fixed(1)), Level("whole", fixed(64, 128, 256))))
+# One is more than 16 bits can count.
+SIZES = Dimension(
+    "n",
+    (
+        Level("some", between(300, 400)),
+        Level("one", fixed(1)),
+        Level("whole", fixed(64, 128, 256)),
+        Level("many", between(66_000, 70_000), once=True),
+    ),
+)
 
 
 def _reference(n: int) -> torch.Tensor:
