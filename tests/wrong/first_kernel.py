@@ -14,6 +14,10 @@ EDITS = (
          "    tl.store(o + i, i - 1)"},
         of="shortest",
     ),
+    Edit(
+        "unwritten-output", "ids_in_16_bits",
+        {"dtype=torch.int32": "dtype=torch.int16", "return output": "return output.to(torch.int32)"},
+    ),
     Edit("out-of-bounds-store", "one_program_too_many", {"k[(n,)](o)": "k[(n + 1,)](o)"}, of="shortest"),
     Edit("race", "no_offset", {"tl.store(output_ptr + pid, pid)": "tl.store(output_ptr, pid)"}),
     Edit("runtime-error", "grid_is_a_number", {"k[(n,)](o)": "k[n](o)"}, of="shortest"),
