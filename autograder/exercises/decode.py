@@ -203,7 +203,7 @@ DIMENSIONS = (
             Level(EVEN, even(777, 4, 4), once=True),
             Level("one", fixed(1), once=True, only_with={"heads": ("few",)}),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
-            Level("many", odd(5000, 9000), once=True, only_with={"values": (ONE_ABOVE.name,)}),
+            Level("many", odd(3000, 5000), once=True, only_with={"values": (ONE_ABOVE.name,)}),
             Level("more", odd(9000, 9700), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
             Level(ONE_FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
         ),
@@ -300,7 +300,7 @@ PAGED = Inputs(
                 Level("one", fixed(1), once=True),
                 Level("large pages", odd(600, 1500), once=True, only_with={"page": (LARGE_PAGES.name,)}),
                 Level("many pages", odd(4200, 5000), once=True, only_with=FEW),  # more than a byte can count
-                Level("many", odd(5000, 9000), once=True, only_with={"values": (ONE_ABOVE.name,), "page": ("more",)}),
+                Level("many", odd(3000, 5000), once=True, only_with={"values": (ONE_ABOVE.name,), "page": ("more",)}),
             ),
             ((20_000, 40_000),),
         ),
