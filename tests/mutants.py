@@ -70,7 +70,7 @@ OTHER_OPERATOR = {
     ast.Not: ast.UAdd,
 }
 
-LAYOUT = dict.fromkeys(map(ord, " \n\"'(),"))
+LAYOUT = dict.fromkeys(map(ord, " \n\"'(),"))  # what ast.unparse may write in another way
 LEFT_OUT = (ast.Assign, ast.AugAssign, ast.Return, ast.For, ast.If, ast.Expr)
 
 Change = tuple[ast.AST, str, object]  # a node, one of its fields, and another value for it

@@ -98,13 +98,13 @@ def longer_sums(tree: ast.Module) -> None:
                     body[i] = ast.Assign([line.target], value)
 
 
-STYLES = [  # and how many drawn changes of 16 are not found in it, or not undone with one edit, at most
-    (1, ()),
-    (1, (other_names,)),
-    (1, (other_order, longer_sums)),
-    (2, (fewer_variables,)),
-    (2, (more_variables,)),
-    (2, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
+STYLES = [  # and the share of drawn changes that are found in it, and undone with one edit
+    (0.95, ()),
+    (0.95, (other_names,)),
+    (0.95, (other_order, longer_sums)),
+    (0.9, (fewer_variables,)),
+    (0.9, (more_variables,)),
+    (0.85, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
 ]
 
 
@@ -122,15 +122,15 @@ def alone(exercise: str, source: str) -> list[Difference]:
 @pytest.mark.parametrize("place", range(len(STYLES)))
 def test_a_drawn_change_of_a_solution_is_found_and_undone(place):
     """Each style is tried with a part of the exercises."""
-    most, style = STYLES[place]
+    share, style = STYLES[place]
     found = count = 0
     for exercise in [*EXERCISES][place :: len(STYLES)]:
         right = in_style(solution(exercise), style)
-        for mutant in mutants(exercise, 2, seed=20261125):
+        for mutant in mutants(exercise, 3, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
             found += any(undoes(wrong, (each,), right) for each in alone(exercise, wrong))
-    assert count - found <= most, f"{found} of {count}"
+    assert found > share * count, f"{found} of {count}"
 
 
 TOLD = [  # exercise, what stands there in the place of what, and what the message says

@@ -69,8 +69,9 @@ def exp_or_nothing(x):
 @triton.jit"""
 
 
+@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize("exercise", ["row_max_and_sum", "paged_decode_attention", "int8_decode_attention"])
-def test_no_small_weight_may_count_for_nothing(judge, briefly, exercise):
+def test_no_small_weight_may_count_for_nothing(judge, exercise):
     """Thousands of them count beside one large weight."""
     source = solution(exercise).replace("tl.exp(", "exp_or_nothing(").replace("@triton.jit", CUT, 1)
     assert not judge.judge(exercise, source, 1).passed

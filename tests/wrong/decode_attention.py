@@ -57,7 +57,7 @@ EDITS = (
          ""},
     ),
     Edit(
-        "wrong-value", "acc_in_float16",
+        "wrong-value", "acc_in_half",
         {"acc = tl.zeros((D,), tl.float32)":
          "acc = tl.zeros((D,), tl.float16)",
          "acc = acc * rescale + tl.sum(weights[:, None] * v.to(tl.float32), axis=0)":
