@@ -75,10 +75,14 @@ def _one_large(q, k, v):
 
 def _one_large_of_int8(q, k, k_scale, v, v_scale):
     """As `_one_large`: that token's key is the query, as far as int8 holds it."""
-    token = _one_token_each(k)
-    k[token] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
-    k_scale[token] = 120 * math.sqrt(q.shape[-1]) / (q * k[token]).sum(-1)
+    _score_of_int8(120, q, k, k_scale, _one_token_each(k))
     return q, k, k_scale, v, v_scale
+
+
+def _score_of_int8(score: float, q, k, k_scale, token: tuple) -> None:
+    """Makes the keys at these places the queries, as far as int8 holds them, with this score."""
+    k[token] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
+    k_scale[token] = score * math.sqrt(q.shape[-1]) / (q * k[token]).sum(-1)
 
 
 def _no_query(q, *cache):
@@ -111,10 +115,9 @@ def _one_above(q, k, v):
 
 
 def _one_above_of_int8(q, k, k_scale, v, v_scale):
-    """As `_one_above`: the first key is the query, as far as int8 holds it."""
-    k[:, 0] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
+    """As `_one_above`."""
     k_scale = 0.1 * k_scale
-    k_scale[:, 0] = 17 * math.sqrt(q.shape[-1]) / (q * k[:, 0]).sum(-1)
+    _score_of_int8(17, q, k, k_scale, (slice(None), 0))
     v = 64 + v.abs() // 2
     v[:, 0] = 0
     return q, k, k_scale, v, v_scale

@@ -740,8 +740,8 @@ def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int,
     Where the gap is odd, it is transposed in memory, as after y.t().
     """
     one = 0.5 + torch.rand((), generator=generator)
-    if not shape:  # of a loss, often scaled
-        return Cotangent(one * choice(generator, (1, 1 << 15)))
+    if not shape:  # of a loss, often scaled: in float16 small gradients would be 0 otherwise
+        return Cotangent(one * (1 << 15 if dtype == torch.float16 else choice(generator, (1, 64))))
     if equal:
         return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
     values = torch.randn(shape, generator=generator).to(dtype)
