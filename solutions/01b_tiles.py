@@ -34,7 +34,7 @@ here("01b_tiles")
 # - A launch grid may have three dimensions. But a card takes at most 65,535 programs in the second and in the third, and
 #   2³¹ − 1 in the first. So the kernels here count their tiles in *one* number, and each program finds its tile with `//`
 #   and `%`: with 5 tiles across, program 13 has tile row 13 // 5 = 2 and tile column 13 % 5 = 3.
-# - A block has $2^{20}$ elements at most. The rows here have up to a million: one of them fits a block, and two do not.
+# - A block has $2^{20}$ elements at most. A row here has up to a million: one such row fits a block, and two do not.
 #
 # ## Predict
 

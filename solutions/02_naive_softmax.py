@@ -242,7 +242,7 @@ explore.predict("three passes")
 # The host function is complete: it refuses what the kernel cannot read, allocates the output, and launches one program
 # per row.
 #
-# The numbers of `x` may be far from 0. None is above $2.3 \cdot 10^{38}$, so `x * log2(e)` is finite if you want `tl.exp2`.
+# The numbers of `x` may be as far from 0 as $\pm 2.3 \cdot 10^{38}$. So `x * log2(e)` is finite, if you want `tl.exp2`.
 #
 # `tl.max(block, axis=0)` makes one number of a block, and so does `tl.sum`. `tl.maximum(a, b)` is the larger of two,
 # and `tl.exp` works on each number by itself.
