@@ -7,7 +7,7 @@ case of its dtype in every draw; a right one must pass in all of them.
 import pytest
 import torch
 
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax import BOUNDS, PLAIN, reference
 from workshop.executor.arithmetic import tf32

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from autograder.box.inside.memory import decoys
+from autograder.box.inside.replay import decoys
 from autograder.box.wire.answers import ProtocolError, parse
 from autograder.box.wire.requests import Decoy
 from autograder.exercises import EXERCISES, design, find

@@ -10,7 +10,7 @@ import pytest
 from known import source_of
 
 from autograder.box import Outcome
-from autograder.box.inside import launches, replay
+from autograder.box.inside import recorder, replay
 from autograder.box.wire.answers import (
     Argument,
     Evidence,
@@ -158,10 +158,10 @@ def test_what_only_hardware_can_do_is_refused_by_its_name(judge):
 )
 def test_launch_options_are_those_that_a_gpu_takes(options, backend, said):
     if said is None:
-        launches.check_options(options, backend)
+        recorder.check_options(options, backend)
         return
-    with pytest.raises(launches.BadOption) as error:
-        launches.check_options(options, backend)
+    with pytest.raises(recorder.BadOption) as error:
+        recorder.check_options(options, backend)
     assert said in str(error.value)
 
 

@@ -12,7 +12,7 @@ from triton.runtime import driver
 import workshop
 from autograder import gallery
 from autograder.box import Box, Outcome
-from autograder.box.inside.memory import decoys
+from autograder.box.inside.replay import decoys
 from autograder.box.inside.worlds import NotShown, World
 from autograder.box.wire.answers import Report, Trace
 from autograder.box.wire.requests import Shown

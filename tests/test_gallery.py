@@ -16,7 +16,7 @@ from said import SAID
 from autograder import cli
 from autograder.box.wire.answers import Evidence, Launch, Race, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Strided
 from autograder.gallery import Edit, answers_in

@@ -5,9 +5,8 @@ import torch
 import triton
 import triton.language as tl
 
-from autograder.box.inside.launches import Programs
-from autograder.box.inside.memory import OUTSIDE
-from autograder.box.inside.replay import Known, Replay, _OnExecutor
+from autograder.box.inside.recorder import Programs
+from autograder.box.inside.replay import OUTSIDE, Known, Replay, _OnExecutor
 from autograder.box.wire.answers import Again, Argument, Input, Launch, Trace, Tuned
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE

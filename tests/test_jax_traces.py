@@ -15,14 +15,15 @@ if not interpreting():
 from autograder.box import Box  # noqa: E402
 from autograder.box.wire.answers import Argument, Input, Launch, Operation, Report, Trace  # noqa: E402
 from autograder.box.wire.codec import to_json  # noqa: E402
-from autograder.box.wire.layout import Packer, read_result  # noqa: E402
-from autograder.box.wire.requests import (  # noqa: E402
+from autograder.box.wire.requests import (  # noqa: E402  # noqa: E402
     TRACED,
     Decoy,
     JaxCase,
     JaxPlanRequest,
+    Packer,
     ReplayCase,
     ReplayRequest,
+    read_result,
 )
 from autograder.judge.jax import MAX_COMPUTED  # noqa: E402
 

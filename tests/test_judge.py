@@ -28,7 +28,6 @@ from autograder.box.wire.answers import (
     encode,
     parse,
 )
-from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
     TRACED,
@@ -38,6 +37,7 @@ from autograder.box.wire.requests import (
     Device,
     JaxCase,
     JaxPlanRequest,
+    Packer,
     Plain,
     PlanCase,
     PlanRequest,
@@ -51,6 +51,9 @@ from autograder.box.wire.requests import (
     ValueRequest,
     decode_job,
     encode_job,
+    read_result,
+    read_tensor,
+    write_result,
 )
 from autograder.cli import main
 from autograder.exercises import EXERCISES

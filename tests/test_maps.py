@@ -9,7 +9,7 @@ from probes import ROOT
 
 from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
 from autograder.diagnosis import Observation, error_map
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.tensors import poison
 from autograder.verdict import CaseResult, Finding, Verdict

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from autograder.diagnosis import Observation, diagnose
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find, masks
 from autograder.exercises.cases import Strided
 from autograder.exercises.dropout import BOUNDS, reference, scale

@@ -5,7 +5,7 @@ import torch
 
 from autograder.box.wire.answers import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Strided, as_if_by_rows, rows_one_apart
 from workshop.executor.arithmetic import tf32

@@ -8,7 +8,7 @@ from classroom import RIGHT as RIGHT_WORDS
 from classroom import filled, new_course, submit
 
 from autograder import cli
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.judge import proof
 from workshop.cli import main as workshop
 

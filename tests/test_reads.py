@@ -6,10 +6,10 @@ import pytest
 import torch
 from executing import kernel, watch
 
-from autograder.box.inside.memory import Copies
+from autograder.box.inside.replay import Copies
 from autograder.box.wire.answers import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"

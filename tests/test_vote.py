@@ -8,7 +8,7 @@ import torch
 from autograder import diagnosis, verdict
 from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, overall, rules
-from autograder.diagnosis.comparison import Comparison
+from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Case, Strided
 from autograder.exercises.spec import Bound, Mistake

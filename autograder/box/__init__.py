@@ -170,7 +170,7 @@ class Box:
 
     def run(self, request: Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
             cpu_seconds: float = math.inf, launchers: tuple[tuple[str, ...], ...] = ()) -> Outcome:  # fmt: skip
-        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer).
+        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.requests.Packer).
 
         launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.requests.Start).
 

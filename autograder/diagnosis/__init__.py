@@ -6,11 +6,10 @@ of their tensor, what the output agrees with, what the box reported. `overall` m
 of all cases.
 """
 
-from .conduct import wrong_program
+from .conduct import refused, too_much_shared_memory, wrong_program
 from .maps import error_map
 from .observation import Observation
 from .rules import diagnose, overall, with_wrong_steps
-from .troubles import refused, too_much_shared_memory
 
 __all__ = [
     "Observation",

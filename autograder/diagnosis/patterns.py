@@ -17,8 +17,7 @@ from ..exercises.spec import Mistake
 from ..tensors import dtype_name
 from ..text import many
 from ..verdict import Finding, Slug
-from .comparison import agrees
-from .observation import Observation, place_in_words
+from .observation import Observation, agrees, place_in_words
 
 MOST_FOR_EXP = 40  # of a row whose exponentials add up to a number, whatever is subtracted: exp(2 * 40) is finite
 

@@ -17,14 +17,14 @@ from workshop import advice
 from ..exercises.cases import UNUSUAL, Strided, Tag
 from ..tensors import dtype_name
 from ..verdict import Finding, Slug
-from . import conduct, patterns, troubles
+from . import conduct, patterns
 from .observation import Observation, Rule
 
 # About what the answer did. The numbers do not matter.
 CONDUCT: tuple[Rule, ...] = (
     conduct.kept_from_earlier,
-    troubles.died,
-    troubles.troubled,
+    conduct.died,
+    conduct.troubled,
     conduct.not_attempted,
     conduct.wrong_shape,
     conduct.wrong_dtype,

@@ -21,10 +21,9 @@ import torch
 from ..answer import is_starter
 from ..box import Outcome
 from ..box.wire.answers import Report, Trace, Trouble
-from ..box.wire.layout import read_result
-from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot
+from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot, read_result
 from ..diagnosis import Observation, diagnose, error_map, overall
-from ..diagnosis.comparison import Comparison
+from ..diagnosis.observation import Comparison
 from ..exercises import find
 from ..exercises.cases import Case, Cotangent, Strided, Tag, Varying
 from ..exercises.spec import Call, Exercise

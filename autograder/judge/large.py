@@ -20,7 +20,6 @@ import torch
 
 from ..box import Outcome
 from ..box.wire.answers import Report, Trace, Trouble
-from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     MOST_FOUND,
     Decoy,
@@ -28,11 +27,13 @@ from ..box.wire.requests import (
     LargeRequest,
     LargeTensor,
     Number,
+    Packer,
     PlanCase,
+    read_result,
 )
 from ..diagnosis import Observation, diagnose
-from ..diagnosis.comparison import Comparison
 from ..diagnosis.conduct import other_programs
+from ..diagnosis.observation import Comparison
 from ..exercises.cases import Case, Large, Strided
 from ..exercises.design import TensorArgument
 from ..exercises.masks import far_places, far_windows

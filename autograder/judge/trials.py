@@ -12,20 +12,21 @@ import torch
 
 from ..box import Outcome
 from ..box.wire.answers import Found, Report, Trace, Trouble
-from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     Decoy,
     JaxPlanRequest,
     Number,
+    Packer,
     PlanCase,
     PlanRequest,
     ReplayCase,
     ReplayRequest,
     Request,
     Slot,
+    read_result,
 )
 from ..diagnosis import Observation, diagnose
-from ..diagnosis.comparison import Comparison
+from ..diagnosis.observation import Comparison
 from ..exercises.cases import Case, Cotangent, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name

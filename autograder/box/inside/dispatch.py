@@ -49,7 +49,7 @@ from ... import tensors, text, versions
 from .. import lockdown
 from ..wire.answers import Report
 from ..wire.requests import Settings, decode_job
-from . import large, memory, plan, replay
+from . import large, plan, replay
 from .job import Job, describe, find_installed, load, send, show_source, silence
 from .recorder import Recorder
 from .replay import WARM_UP
@@ -212,7 +212,7 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
         _confine_beside_driver(settings, scratch, keep=(keep,))
     else:
         silence()
-    guarded = memory.Guarded(torch.ones(16), (1,), "cuda")
+    guarded = replay.Guarded(torch.ones(16), (1,), "cuda")
     guarded.damage()  # loads the first operations on tensors, too
 
 

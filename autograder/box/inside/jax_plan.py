@@ -27,9 +27,8 @@ from ...tensors import DTYPES, storage_of
 from ..wire.answers import MAX_CONSTANT, Report, Trace
 from ..wire.requests import TRACED, Decoy, JaxCase
 from .job import Job, Refused, learner_function
-from .launches import Launches
-from .memory import decoys
-from .recorder import HostArithmetic, Recorder
+from .recorder import HostArithmetic, Launches, Recorder
+from .replay import decoys
 
 # Their functions run once, in the place of the operation.
 CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}

@@ -19,8 +19,7 @@ from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire.answers import ARITHMETIC, FILL, Report
-from ..wire.layout import write_result
-from ..wire.requests import MOST_FOUND, LargeCase
+from ..wire.requests import MOST_FOUND, LargeCase, write_result
 from .job import Job
 from .recorder import NotReplayable, tensors_in
 from .replay import BoundLaunch, Known, Replay

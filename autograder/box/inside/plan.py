@@ -18,9 +18,8 @@ from ..wire.answers import Report, Trace
 from ..wire.codec import to_json
 from ..wire.requests import Decoy, Device, Plain, PlanCase
 from .job import Job, describe, learner_function, load
-from .launches import Launches
-from .memory import decoys
-from .recorder import Earlier, Recorder
+from .recorder import Earlier, Launches, Recorder
+from .replay import decoys
 from .worlds import World
 
 MOST_CALLS = 3000  # of one form, where an answer keeps its results: it may give them again

@@ -1,7 +1,6 @@
 """The wire: typed records for everything that crosses the wall of the box. Both ends use this package.
 
-requests  the judge's requests as records, and the memory of a job that holds them
-layout    where tensors lie in the memory of a job, and where results lie in its output (imports torch)
+requests  the judge's requests as records, and where tensors and results lie in the memory of a job
 answers   the reports and traces that come back, and the checks on them
 codec     records as JSON and back
 
