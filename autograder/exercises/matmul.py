@@ -171,7 +171,9 @@ SWIZZLE = Inputs(
         Number("group", GROUPS),
     ),
     # a product with the reciprocal of 49 or 41 is below the quotient, in 64 bits or in 32
-    first=_whole_grid(5, 3, 2) + rows_of("pid num_m num_n group", (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
+    first=_whole_grid(5, 3, 2)
+    + _whole_grid(5, 3, 3)
+    + rows_of("pid num_m num_n group", (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
     named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",
     outputs=("pid_m", "pid_n"),
