@@ -63,10 +63,10 @@ def _run(options: argparse.Namespace) -> int:
 
             print(share_progress(options.choice or ""))
         case "attendees":
-            from workshop.shared import attendees
+            from workshop import shared
 
-            found = attendees()
-            print(json.dumps(found.to_json()) if options.json else found)
+            found = shared.attendees()
+            print(json.dumps(found) if options.json else shared.in_words(found))
         case "new-kernel":
             from workshop import new_kernel
 
