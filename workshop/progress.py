@@ -285,4 +285,3 @@ def _save(current: Progress) -> None:
     exercises = {name: vars(entry) for name, entry in current.entries.items()}
     with contextlib.suppress(OSError):
         shared.replace_json(path(), {"version": 1, "exercises": exercises, "predictions": current.predictions})
-
