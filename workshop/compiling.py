@@ -37,11 +37,11 @@ class CompileFailed(Exception):
 
 def kernel_of(kernel) -> JITFunction:
     """The function under @triton.jit, below @triton.autotune and @triton.heuristics."""
+    if hasattr(kernel, "__code__"):
+        raise TypeError(f"{kernel.__name__} is a plain function: put @triton.jit above it")
     function = kernel
     while not isinstance(function, JITFunction):
         if not hasattr(function, "fn"):
-            if function is kernel and hasattr(kernel, "__code__"):
-                raise TypeError(f"{kernel.__name__} is a plain function: put @triton.jit above it")
             raise TypeError(f"{kernel!r} is not a Triton kernel: expected a function under @triton.jit")
         function = function.fn
     return function
@@ -57,7 +57,10 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
     name = kernel.fn.__name__
     if not without_native.native():
         raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
-    special, typed = _specialised(kernel, bound)
+    # The parameters whose arguments only name a type, and what a launch would tell the compiler.
+    names = [parameter.name for parameter in kernel.params if not parameter.is_constexpr]
+    typed = {name: bound[name] for name in names if isinstance(bound[name], str) and TYPE.fullmatch(bound[name])}
+    special = specialise(kernel, {**bound, **dict.fromkeys(typed, True)})
     try:
         goal = parse_target(target)
         check_options(kernel, options, goal)
@@ -78,16 +81,6 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
         raise failed from None
 
 
-def _specialised(kernel: JITFunction, bound: dict) -> tuple[Specialisation, dict[str, str]]:
-    """What a launch would tell the compiler, and the parameters whose arguments only name a type."""
-    typed = {
-        parameter.name: value
-        for parameter in kernel.params
-        if isinstance(value := bound[parameter.name], str) and not parameter.is_constexpr and TYPE.fullmatch(value)
-    }
-    return specialise(kernel, {**bound, **dict.fromkeys(typed, True)}), typed
-
-
 def _attributes(kernel: JITFunction, bound: dict, special: Specialisation, typed: dict, target: GPUTarget) -> dict:
     """What is promised of the arguments. A tensor of which only the type is known is aligned, and small."""
     attributes = dict(special.attributes)
@@ -95,27 +88,22 @@ def _attributes(kernel: JITFunction, bound: dict, special: Specialisation, typed
         facts = list(attributes.pop((position,), []))
         if pointer := typed.get(name, "").startswith("*"):
             facts.append(["tt.divisibility", 16])
-        if target.backend == "hip" and (pointer or _is_near(bound[name])):
+        value = bound[name]
+        storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+        # What `warmup` is given in the place of a tensor has no memory.
+        near = hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
+        if target.backend == "hip" and (pointer or near):
             facts.append(["tt.pointer_range", 32])
         if facts:
             attributes[(position,)] = facts
     return attributes
 
 
-def _is_near(value) -> bool:
-    """Whether it is a tensor of less than 2 GiB. What `warmup` is given in the place of a tensor has no memory."""
-    storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
-    return hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
-
-
 def _skip_missing_linker() -> None:
     """Triton 3.4 links AMD code with ROCm's linker. Where ROCm is missing, leave linking out: only text is read."""
     kind = type(make_backend(parse_target("gfx942")))
-    find_linker = getattr(kind, "path_to_rocm_lld", None)
-    if find_linker is None:  # Triton 3.5 and newer bring a linker
-        return
     try:
-        find_linker()
+        getattr(kind, "path_to_rocm_lld", str)()  # Triton 3.5 and newer bring a linker
     except Exception:
         kind.make_hsaco = staticmethod(lambda source, metadata, options: b"")
         kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker

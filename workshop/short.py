@@ -58,7 +58,10 @@ class Told:
     def lines(self) -> list[str]:
         """What a notebook shows."""
         found = [f"{RED}{self.headline}{PLAIN}"]
-        found += [f"{_file(self.file)}, line {self.line}:\n    {BOLD}{self.code}{PLAIN}"] if self.line else []
+        if self.line:
+            shell = interactive_shell()  # it knows a cell as ("Cell", "In[5]")
+            file = " ".join(shell and shell.compile.format_code_name(self.file) or [Path(self.file).name])
+            found.append(f"{file}, line {self.line}:\n    {BOLD}{self.code}{PLAIN}")
         found += filter(None, (self.happened, self.means))
         return found + ([f"{BOLD}Try:{PLAIN} {self.attempt}"] if self.attempt else [])
 
@@ -116,8 +119,8 @@ def _own_line(error: Exception) -> tuple[str, int, str]:
     """The file, number and text of the learner's innermost line: where an error was raised, or on the way there."""
     frames = [*traceback.walk_tb(error.__traceback__)]
     before = [*traceback.walk_stack(sys._getframe(1))]  # a grid function raises below this frame, all others above it
-    own = [each for each in (*reversed(frames), *before) if not each[0].f_code.co_filename.startswith(LIBRARIES)]
-    file, line = own[0][0].f_code.co_filename, own[0][1]
+    lines = ((frame.f_code.co_filename, line) for frame, line in (*reversed(frames), *before))
+    file, line = next(each for each in lines if not each[0].startswith(LIBRARIES))
     return file, line, linecache.getline(file, line).strip()
 
 
@@ -135,13 +138,6 @@ def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str
             number = node.lineno - 1 + next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
             return first + number, lines[number].strip()
     return None, ""
-
-
-def _file(name: str) -> str:
-    """What a learner calls a file: Cell In[5], or its name."""
-    shell = interactive_shell()
-    cell = shell.compile.format_code_name(name) if shell else None
-    return " ".join(cell) if cell else Path(name).name
 
 
 def fold(error: BaseException, told: Told) -> Told:
@@ -230,10 +226,7 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def _meant(message: str, kernel: str) -> str:
-    """For a name that the kernel uses and never defines: what it may stand for, or "-" if nothing is like it.
-
-    A function of tl has this name, or another name in the kernel's text is similar.
-    """
+    """For a name that the kernel uses and never defines: what it may stand for, or "-" if nothing is like it."""
     missing = re.match(r"(\w+) is not defined", message)
     try:
         names = [n for n in ast.walk(ast.parse(textwrap.dedent(kernel))) if isinstance(n, (ast.Name, ast.arg))]
