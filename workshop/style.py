@@ -68,14 +68,10 @@ def size_ticks(axes, sizes: list[int]) -> None:
     step = max(1, -(-(high - low) // 6))
     exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
     axes.set_xscale("log", base=2)
-    axes.set_xticks([2**exponent for exponent in exponents], [_power(exponent) for exponent in exponents])
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # 1,024, and from 2¹⁷ on a power
+    labels = [f"{2**each:,}" if each < 17 else f"2{str(each).translate(raised)}" for each in exponents]
+    axes.set_xticks([2**exponent for exponent in exponents], labels)
     axes.minorticks_off()
-
-
-def _power(exponent: int) -> str:
-    """1,024 for 10; from 2¹⁷ on as a power."""
-    power = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{2**exponent:,}" if exponent < 17 else f"2{power}"
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
