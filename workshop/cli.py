@@ -49,9 +49,9 @@ def _run(options: argparse.Namespace) -> int:
     """Run the command. Each imports what it needs, and no more."""
     match options.command:
         case "doctor":
-            from workshop import doctor, room
+            from workshop.doctor import doctor, room
 
-            findings = room.room(options.room) if options.room else doctor()
+            findings = room(options.room) if options.room else doctor()
             print(findings)
             return 0 if findings.usable else 1
         case "progress":
