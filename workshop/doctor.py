@@ -134,7 +134,6 @@ def _torch_build(torch) -> str:
 
 
 def _accelerator(torch) -> str | None:
-    """The name of the accelerator torch sees."""
     if torch is None or not backend.accelerator_visible():
         return None
     where = torch.accelerator.current_accelerator()
@@ -146,10 +145,9 @@ def _wanted_triton() -> str | None:
 
     3.8 for "triton~=3.8.0", as torch 2.14 says it.
     """
-    try:
-        requirements = importlib.metadata.requires("torch") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    requirements: list[str] = []
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        requirements += importlib.metadata.requires("torch") or []
     found = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*([=~])=\s*([\d.]+)", line) for line in requirements)
     named = next(filter(None, found), None)
     return named and (named[2] if named[1] == "=" else named[2].rpartition(".")[0])
@@ -168,19 +166,15 @@ def _judge() -> str | None:
 
 
 def _version(distribution: str) -> str | None:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _line_of(folder: str | Path, pattern: str) -> str | None:
     """What the first file of that name says; None where there is none or it may not be read."""
     for file in sorted(Path(folder).glob(pattern)):
-        try:
+        with contextlib.suppress(OSError):
             return file.read_text().strip()
-        except OSError:
-            continue
     return None
 
 
@@ -198,11 +192,9 @@ def _device_nodes() -> Iterator[Node]:
 
     for pattern in ("kfd", "dri/renderD*", "nvidiactl", "nvidia[0-9]*", "nvidia-uvm"):
         for path in sorted(Path("/dev").glob(pattern)):
-            gid = path.stat().st_gid
-            try:
+            gid, group = path.stat().st_gid, None
+            with contextlib.suppress(KeyError):
                 group = grp.getgrgid(gid).gr_name
-            except KeyError:
-                group = None
             yield Node(str(path), os.access(path, os.R_OK | os.W_OK), gid, group)
 
 
@@ -266,7 +258,6 @@ def told(name: str, **words) -> Finding:
 
 
 def _told(name: str, m: Machine, **more) -> Finding:
-    """A finding about a machine."""
     gpus, build = ", ".join(m.gpus), m.torch_build
     absent = [name for name, version in (("jax", m.jax), ("jax-triton", m.jax_triton)) if not version]
     return told(

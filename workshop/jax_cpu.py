@@ -116,14 +116,15 @@ class Launch:
             results[index].zero_()
         for source, index in self.aliases.items():
             results[index].copy_(inputs[source])
-        self.kernel[self.launch_grid()](*inputs, *results, **(self.metaparams | (options or {})))
-        return results
+        by_position = self.kernel.arg_names[: len(inputs) + len(results)]
 
-    def launch_grid(self) -> tuple[int, ...] | Callable:
-        if not callable(self.grid):
-            return _as_tuple(self.grid)
-        by_position = self.kernel.arg_names[: len(self.given) + len(self.outputs)]
-        return lambda meta: _as_tuple(self.grid({k: v for k, v in meta.items() if k not in by_position}))
+        def grid(meta: dict) -> tuple[int, ...]:
+            own = {name: value for name, value in meta.items() if name not in by_position}
+            size = self.grid(own) if callable(self.grid) else self.grid
+            return (size,) if isinstance(size, int) else tuple(size)
+
+        self.kernel[grid](*inputs, *results, **(self.metaparams | (options or {})))
+        return results
 
 
 class _KernelErrors(logging.Filter):
@@ -168,7 +169,3 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(jnp.bfloat16)
     return tensor.numpy()
-
-
-def _as_tuple(grid) -> tuple[int, ...]:
-    return (grid,) if isinstance(grid, int) else tuple(grid)

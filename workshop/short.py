@@ -188,7 +188,6 @@ def refusal(error: CompilationError) -> Refusal:
 
 
 def _message(error: CompilationError) -> str:
-    """What Triton says."""
     told = error if getattr(error, "error_message", None) else error.__cause__ or error
     text = str(getattr(told, "error_message", None) or told).strip()
     quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
