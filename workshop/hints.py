@@ -9,12 +9,10 @@ The grammar of answer cells in solutions/*.py: each holds the solution, and the 
 
 import ast
 import contextlib
-import functools
 import io
 import re
 import tokenize
 import tomllib
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
@@ -43,27 +41,19 @@ def ladder(name: str, folder: Path | None = None) -> list[tuple[str, str]]:
     return [(title.strip(), body.strip()) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def _known(function: Callable) -> Callable:
-    """Answers a name that no exercise has with one line, which names similar ones, and not with an error.
-
-    A function stands for its name.
-    """
-
-    @functools.wraps(function)
-    def called(name: str):
-        name = str(getattr(name, "__name__", name))
-        try:
-            syllabus.find(name)
-        except ValueError as error:
-            return _show(str(error))
-        return function(name)
-
-    return called
+def _known(name: str) -> str:
+    """The name, for which a function may stand; "" for what no exercise has: a line then names similar ones."""
+    try:
+        return syllabus.find(str(getattr(name, "__name__", name))).name
+    except ValueError as error:
+        _show(str(error))
+        return ""
 
 
-@_known
 def hint(name: str):
     """Open the next hint of an exercise. What was opened is noted in the progress file and stays readable."""
+    if not (name := _known(name)):
+        return None
     rungs = ladder(name)
     if not rungs:
         return _show(f"There is no hint for `{name}`.")
@@ -85,9 +75,10 @@ def hint(name: str):
     return display(HTML(page("hints.html", opened=shown, of=len(rungs), following=following)))
 
 
-@_known
 def solution(name: str):
     """Show the course's own solution, once the exercise is passed or was tried honestly."""
+    if not (name := _known(name)):
+        return None
     entry = progress().entry(name)
     if not entry.passed and entry.failed < HONEST_TRIES:
         left = count(HONEST_TRIES - entry.failed, "more failed check")

@@ -90,9 +90,6 @@ class Problem(Exception):
     """Something the person at the keyboard has to change; the text is one line."""
 
 
-# --- what this machine is ---------------------------------------------------------------------------------
-
-
 def check_machine(system, machine, libc, python):
     """Raise Problem unless there are Triton wheels for this system, processor, C library and Python."""
     elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
@@ -113,8 +110,7 @@ def check_machine(system, machine, libc, python):
 
 def check_venv_module(find_spec=importlib.util.find_spec):
     """Raise Problem when this Python cannot make virtual environments (Debian and Ubuntu split that off)."""
-    missing = [name for name in ("venv", "ensurepip") if find_spec(name) is None]
-    if missing:
+    if missing := [name for name in ("venv", "ensurepip") if find_spec(name) is None]:
         package = f"python{dotted(sys.version_info[:2])}-venv"
         raise Problem(
             f"found {sys.executable} without {' and '.join(missing)}; expected a Python that makes virtual "
@@ -129,9 +125,6 @@ def has_gpu(nodes=GPU_NODES):
 
 def dotted(version):
     return ".".join(str(part) for part in version)
-
-
-# --- pins -------------------------------------------------------------------------------------------------
 
 
 def normal(name):
@@ -157,9 +150,6 @@ def wanted(group, has, jax):
     """What to ask pip for: the group, torch and Triton where they are missing, JAX."""
     torch = ["torch"] * (has["own"] or not has["torch"])
     return GROUPS[group] + torch + ["triton"] * (not has["triton"]) + ([jax, "absl-py"] if jax else [])
-
-
-# --- steps ------------------------------------------------------------------------------------------------
 
 
 def run(what, command):
@@ -261,7 +251,6 @@ def card_extra(nodes=AMD_NODES):
 
 
 def install_group(group, python, pins, jax):
-    """Install one group into the environment of this interpreter."""
     has = look(python)
     constraints = python.parent.parent / "constraints.txt"
     constraints.write_text("\n".join(pins_beside(has, pins)) + "\n")
@@ -269,9 +258,6 @@ def install_group(group, python, pins, jax):
     if jax:
         # It asks for a distribution named triton; a ROCm build's has another name.
         pip("jax-triton", python, "--constraint", constraints, "--no-deps", "jax-triton")
-
-
-# --- everything --------------------------------------------------------------------------------------------
 
 
 def jax_for(group, environ):
