@@ -154,9 +154,6 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
     return error
 
 
-# --- facts -------------------------------------------------------------------------------------------------
-
-
 def facts(compiled, target: str) -> dict:
     """The fields of xray.Compiled that the compiler's output tells."""
     found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)

@@ -258,8 +258,7 @@ def told(name: str, **words) -> Finding:
 
 
 def _told(name: str, m: Machine, **more) -> Finding:
-    gpus, build = ", ".join(m.gpus), m.torch_build
-    absent = [name for name, version in (("jax", m.jax), ("jax-triton", m.jax_triton)) if not version]
+    gpus, needed = ", ".join(m.gpus), {"jax": m.jax, "jax-triton": m.jax_triton}
     return told(
         name,
         m=m,
@@ -271,8 +270,8 @@ def _told(name: str, m: Machine, **more) -> Finding:
         reasons=dict.fromkeys(("torch", "triton"), "it is not installed") | m.errors,
         gpus=gpus or "a GPU",
         gpus_or_files=gpus or "device files of a GPU",
-        build="the CPU" if build == "CPU" else build,
-        missing=" and ".join(absent),
+        build="the CPU" if m.torch_build == "CPU" else m.torch_build,
+        missing=" and ".join(name for name, version in needed.items() if not version),
         mib=m.cache_free / 2**20,
         gib=m.cache_free / 2**30,
         **more,
@@ -345,8 +344,6 @@ def check_rest(m: Machine) -> Iterator[Finding]:
 CHECKS = (check_software, check_gpu, check_amd_settings, check_rest)
 
 
-# -- a room ---------------------------------------------------------------------------------------------------
-
 # What one attendee needs was measured by benchmarks/room.py; what the host has is read.
 MEASURED = Path(__file__).parents[1] / "benchmarks" / "recorded" / "room.json"
 GIB = 1 << 30
@@ -385,11 +382,9 @@ def this_host() -> Host:
     import psutil
     import torch
 
-    free = psutil.virtual_memory().available
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        file = Path(limit)
-        if file.exists() and file.read_text().strip().isdigit():
-            free = min(free, int(file.read_text()))
+    folder = Path("/sys/fs/cgroup")
+    limits = [_line_of(folder, name) or "" for name in ("memory.max", "memory/memory.limit_in_bytes")]
+    free = min([psutil.virtual_memory().available, *(int(limit) for limit in limits if limit.isdigit())])
     cards = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()  # ROCm's torch says it so, too
     memory = tuple(torch.cuda.get_device_properties(card).total_memory for card in cards)
     return Host(free, len(os.sched_getaffinity(0)), memory)

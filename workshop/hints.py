@@ -54,13 +54,12 @@ def hint(name: str):
     """Open the next hint of an exercise. What was opened is noted in the progress file and stays readable."""
     if not (name := _known(name)):
         return None
-    rungs = ladder(name)
-    if not rungs:
+    if not (rungs := ladder(name)):
         return _show(f"There is no hint for `{name}`.")
-    opened = min(progress().entry(name).hints, len(rungs))
-    if opened < len(rungs):
+    before = progress().entry(name).hints
+    if before < len(rungs):
         record_hint(name)
-        opened += 1
+    opened = min(before + 1, len(rungs))
     if not in_notebook():
         title, body = rungs[opened - 1]
         return _show(f"**Hint {opened} of {len(rungs)}: {title}**\n\n{body}")

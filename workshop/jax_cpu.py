@@ -56,8 +56,7 @@ def triton_call(
 
     Returns outputs in the structure of out_shape. Raises TypeError where a constexpr is a traced value.
     """
-    declared = out_type if out_shape is None else out_shape
-    if declared is None:
+    if (declared := out_type if out_shape is None else out_shape) is None:
         raise TypeError("triton_call needs out_shape: the shape and dtype of what the kernel writes")
     for key, value in metaparams.items():
         if isinstance(value, jax.core.Tracer):

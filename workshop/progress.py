@@ -250,19 +250,17 @@ def record(exercise: str, score: float, points: float, passed: bool | None = Non
     return current
 
 
-def record_hint(exercise: str) -> Progress:
+def record_hint(exercise: str) -> None:
     """Note that one more hint of an exercise was opened."""
-    with _changing(exercise) as (current, entry):
+    with _changing(exercise) as (_, entry):
         entry.hints += 1
-    return current
 
 
-def record_prediction(question: str, choice: str) -> Progress:
+def record_prediction(question: str, choice: str) -> None:
     """Keep the first choice that was made in a question."""
     current = progress()
     current.predictions.setdefault(question, choice)
     _save(current)
-    return current
 
 
 @contextlib.contextmanager

@@ -154,8 +154,7 @@ def recorded(name: str) -> Results:
     Raises FileNotFoundError that lists the names there are.
     """
     names = sorted(file.stem for file in RECORDED.glob("*.csv"))
-    found = [name] if name in names else [there for there in names if name in there]
-    if not found:
+    if not (found := [name] if name in names else [there for there in names if name in there]):
         raise FileNotFoundError(f"no recorded curves {name!r}; there are: {', '.join(names)}")
     lines = recorded_lines(found[0])
     about = {key: value for key, value in lines[0].items() if key not in (*COLUMNS, "title", "x_label")}

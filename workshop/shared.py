@@ -36,8 +36,7 @@ class Seen:
 
 def folder() -> Path | None:
     """Where this attendee's file belongs; None outside a room."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else None
+    return Path(named) if (named := os.environ.get(VARIABLE)) else None
 
 
 def is_on() -> bool:

@@ -33,7 +33,6 @@ class Question:
     right: str
 
     def takes(self, choice: str) -> bool:
-        """Whether it has this choice."""
         return choice in self.options
 
     def foresaw(self, choice: str) -> bool:
@@ -95,13 +94,10 @@ def titled(notebook: str) -> tuple[str, str]:
 
 def find(name: str) -> Lesson:
     """The exercise of that name. Raises ValueError that names similar ones."""
-    try:
-        return SYLLABUS[name]
-    except KeyError:
-        raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}") from None
+    if name not in SYLLABUS:
+        raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}")
+    return SYLLABUS[name]
 
-
-# -- words --------------------------------------------------------------------------------------------------
 
 # What is no running text: code, links, HTML, formulas, headings, tables.
 _PROTECTED = r"```.*?```|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\$[^$]+\$|^#[^\n]*|^\|[^\n]*|https?://\S+"

@@ -11,8 +11,6 @@ from workshop.explore.controls import Explorer, choice, slider
 from workshop.picture import CYCLE, READ, WIDTH, WRITE, WRONG, Drawing, Picture, count, paragraph, times
 from workshop.traffic import count_bytes
 
-# -- programs and lanes --------------------------------------------------------------------------------------
-
 MOST_ELEMENTS = 32
 BLOCK_SIZES = (2, 4, 8, 16)
 
@@ -69,8 +67,6 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
     html = drawing.html() + paragraph(code, "code") + paragraph(summary) + paragraph(chosen)
     return Picture(html, "\n".join([code, summary, chosen]))
 
-
-# -- reads and writes ----------------------------------------------------------------------------------------
 
 GRID_COLUMNS, GRID_ROWS = 32, 16
 
