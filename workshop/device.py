@@ -65,16 +65,6 @@ class Card:
     gbps: float
     tflops: float
 
-    @property
-    def ridge(self) -> float:
-        """Operations for each byte from which on arithmetic is the limit."""
-        return 1000 * self.tflops / self.gbps
-
-    def milliseconds(self, m: int, n: int, k: int, itemsize: int = 2) -> tuple[float, float]:
-        """Of a product (m, k) × (k, n) at least: for reading and writing each matrix once, and for the operations."""
-        memory = (m * k + k * n + m * n) * itemsize / self.gbps / 1e6
-        return memory, 2 * m * n * k / self.tflops / 1e9
-
 
 _SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
 KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in _SHEET.items()}
