@@ -22,9 +22,9 @@ POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
 TYPE = re.compile(r"\*?k?(fp|bf|i|u)\d+\w*")  # how Triton writes a parameter's type: "*fp32", "i32"
 WIDTHS = {"ubyte": 8, "sbyte": 8, "byte": 8, "ushort": 16, "sshort": 16, "short": 16, "dword": 32}
 SIZES = "|".join(WIDTHS)
-AMD_ACCESS = re.compile(rf"^\s+(?:global|buffer|flat)_(load|store)_({SIZES})(?:_d16\w*)?(?:x(\d))?\b", re.M)
+AMD_ACCESS = re.compile(rf"(?m)^\s+(?:global|buffer|flat)_(load|store)_(?P<size>{SIZES})(?:_d16\w*)?(?:x(?P<n>\d))?\b")
 NVIDIA_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s[^,]+,[^,]+,\s*(0x[\da-f]+|\d+)")
-NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(\d))?\.[a-z](\d+)\b")
+NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(?P<n>\d))?\.[a-z](?P<size>\d+)\b")
 
 
 class CompileFailed(Exception):
@@ -156,53 +156,27 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
 
 def facts(compiled, target: str) -> dict:
     """The fields of xray.Compiled that the compiler's output tells."""
-    found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)
     about = compiled.metadata  # the ISA's own field for shared memory is 0: Triton asks for LDS at the launch
-    found |= {"num_warps": about.num_warps, "shared": about.shared}
-    return found | {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
-
-
-def _amd(compiled) -> dict:
-    isa = compiled.asm["amdgcn"]
-
-    def number(pattern: str) -> int | None:
-        match = re.search(pattern + r":\s+(\d+)", isa)
-        return int(match[1]) if match else None
-
-    accesses = {"load": Counter(), "store": Counter()}
-    for kind, size, times in AMD_ACCESS.findall(isa):
-        accesses[kind][WIDTHS[size] * int(times or 1)] += 1
-    return {
-        "vgprs": number(r"\.vgpr_count"),
-        "agprs": number(r"\.agpr_count"),
-        "sgprs": number(r"\.sgpr_count"),
-        "spills": number(r"\.vgpr_spill_count"),
-        "loads": accesses["load"],
-        "stores": accesses["store"],
-        "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
-        "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
-        "isa": isa,
-    }
-
-
-def _nvidia(compiled) -> dict:
-    ptx = compiled.asm["ptx"]
-    accesses = {"ld": Counter(), "st": Counter()}
-    for kind, times, size in NVIDIA_ACCESS.findall(ptx):
-        accesses[kind][int(size) * int(times or 1)] += 1
-    for size in NVIDIA_ASYNC.findall(ptx):
-        accesses["ld"][8 * int(size, 0)] += 1
-    registers, spills = _resource_usage(compiled.asm["cubin"])
-    return {
-        "registers": registers,
-        "spills": spills,
-        "loads": accesses["ld"],
-        "stores": accesses["st"],
-        "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
-        # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
-        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
-        "isa": ptx,
-    }
+    found = {"num_warps": about.num_warps, "shared": about.shared}
+    found |= {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
+    amd = parse_target(target).backend == "hip"
+    found["isa"] = isa = compiled.asm["amdgcn" if amd else "ptx"]
+    accesses = {"l": Counter(), "s": Counter()}
+    for access in (AMD_ACCESS if amd else NVIDIA_ACCESS).finditer(isa):
+        bits = WIDTHS.get(access["size"]) or int(access["size"])
+        accesses[access[1][0]][bits * int(access["n"] or 1)] += 1
+    if amd:
+        for name in ("vgpr", "agpr", "sgpr", "vgpr_spill"):
+            told = re.search(rf"\.{name}_count:\s+(\d+)", isa)
+            found["spills" if name == "vgpr_spill" else f"{name}s"] = int(told[1]) if told else None
+        barriers, waits = r"^\s+s_barrier\b", r"^\s+s_wait(?:cnt|_\w+cnt)\b"
+    else:
+        found["registers"], found["spills"] = _resource_usage(compiled.asm["cubin"])
+        accesses["l"].update(8 * int(size, 0) for size in NVIDIA_ASYNC.findall(isa))
+        barriers, waits = r"\bbar\.sync\b", r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b"
+    found |= {"loads": accesses["l"], "stores": accesses["s"], "barriers": len(re.findall(barriers, isa, re.M))}
+    # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits.
+    return found | {"waits": len(re.findall(waits, isa, re.M)) or (0 if amd else None)}
 
 
 def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
