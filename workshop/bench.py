@@ -21,7 +21,7 @@ from workshop.turns import this_card, turn
 TOO_GOOD = 1.05  # times the copy: more, with as many bytes written as a copy writes, is an error of measuring
 
 
-@own_lines
+@own_lines()
 def compare(
     providers: dict[str, Callable],
     make_inputs: Callable[[int], tuple],

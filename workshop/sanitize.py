@@ -56,7 +56,7 @@ class Sanitized:
         return f"{launches}: no access outside, no race, no read of what nothing wrote"
 
 
-@own_lines
+@own_lines()
 def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     """Call `function` with every access of its kernels checked. Tensors of a GPU are copied to the CPU first.
 
