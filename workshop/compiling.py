@@ -58,8 +58,8 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
     if not without_native.native():
         raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
     # The parameters whose arguments only name a type, and what a launch would tell the compiler.
-    names = [parameter.name for parameter in kernel.params if not parameter.is_constexpr]
-    typed = {name: bound[name] for name in names if isinstance(bound[name], str) and TYPE.fullmatch(bound[name])}
+    given = {parameter.name: bound[parameter.name] for parameter in kernel.params if not parameter.is_constexpr}
+    typed = {key: value for key, value in given.items() if isinstance(value, str) and TYPE.fullmatch(value)}
     special = specialise(kernel, {**bound, **dict.fromkeys(typed, True)})
     try:
         goal = parse_target(target)
@@ -103,7 +103,8 @@ def _skip_missing_linker() -> None:
     """Triton 3.4 links AMD code with ROCm's linker. Where ROCm is missing, leave linking out: only text is read."""
     kind = type(make_backend(parse_target("gfx942")))
     try:
-        getattr(kind, "path_to_rocm_lld", str)()  # Triton 3.5 and newer bring a linker
+        if hasattr(kind, "path_to_rocm_lld"):  # Triton 3.5 and newer bring a linker
+            kind.path_to_rocm_lld()
     except Exception:
         kind.make_hsaco = staticmethod(lambda source, metadata, options: b"")
         kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker
