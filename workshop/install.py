@@ -337,8 +337,8 @@ def main(arguments, environ=os.environ):
         if groups[0] in ONLINE:
             install_here(groups[0], pins)
             return 0
-        if unknown := set(groups) - set(GROUPS):
-            raise Problem(f"found the group {unknown.pop()}; expected {', '.join(GROUPS)}")
+        if unknown := [group for group in groups if group not in GROUPS]:
+            raise Problem(f"found the group {unknown[0]}; expected {', '.join(GROUPS)}")
         check_machine(platform.system(), platform.machine(), platform.libc_ver()[0], sys.version_info[:2])
         install(groups, pins, environ)
     except (Problem, OSError) as problem:
