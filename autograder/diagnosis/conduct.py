@@ -75,20 +75,14 @@ def wrong_shape(o: Observation) -> Finding | None:
     expected = tuple(o.comparison.expected.shape) if o.comparison else None
     if o.result is None or expected is None or o.result.shape == expected:
         return None
+    means, attempt = "", f"allocate it with the shape {shape_in_words(expected)}"
     if len(expected) > 1 and o.result.shape == expected[::-1]:
-        return Finding(
-            "wrong-shape",
-            f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
-            "Rows and columns of the output are exchanged.",
-            f"allocate it with the shape {shape_in_words(expected)}, and return this very tensor, without .T.",
-        )
-    return Finding(
-        "wrong-shape",
-        f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
-        advice="allocate the output with the input's shape."
-        if expected in [tuple(each.values.shape) for each in o.arguments if isinstance(each, Strided)]
-        else f"allocate it with the shape {shape_in_words(expected)}.",
-    )
+        means = "Rows and columns of the output are exchanged."
+        attempt += ", and return this very tensor, without .T"
+    elif expected in [tuple(each.values.shape) for each in o.arguments if isinstance(each, Strided)]:
+        attempt = "allocate the output with the input's shape"
+    happened = f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}."
+    return Finding("wrong-shape", happened, means, f"{attempt}.")
 
 
 def wrong_dtype(o: Observation) -> Finding | None:
@@ -189,58 +183,41 @@ def raced(o: Observation) -> Finding | None:
     race = next((r for r in o.evidence.races if _is_serious(r, o)), None)
     if race is None:
         return None
-    if race.within:
-        return _raced_within(race, o)
-    if race.kind != "write-write":
-        return Finding(
-            "race",
-            f"{_programs(race)} use the same elements of {race.argument}: "
-            "one reads what the other writes.",
-            "The programs of one launch run in any order and at the same time. The read can happen before the write.",
-            "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
-            "one ends. An atomic with sem=\"relaxed\" orders nothing.",
-            race.line or None,
-            race.code,
-            tensor=race.argument,
-        )
-    return Finding(
-        "race",
-        f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all.",
-        "Programs run in any order and at the same time. The last program to write wins, and which one that is "
-        "differs from run to run."
-        if not race.same_value
-        else "They write the same values, so the same work is done several times.",
-        f"give each element to one program, and compute the offsets from tl.program_id: {o.place_of_a_program}"
-        if o.comparison
-        else "give each element to one program: compute the offsets from tl.program_id.",
-        race.line or None,
-        race.code,
-        tensor=race.argument,
-    )
-
-
-def _raced_within(race: Race, o: Observation) -> Finding:
-    if race.kind == "write-write":
-        return Finding(
-            "race",
-            f"Two lanes of program {race.programs[0]} store different values to one element of {race.argument}.",
+    first, second = race.programs
+    programs = f"Programs {first} and {second}" if first >= 0 else f"Program {second} and several others"
+    if race.kind == "write-write" and race.within:
+        told = (
+            f"Two lanes of program {first} store different values to one element of {race.argument}.",
             "The lanes of a program run on many threads. Which of them stores last differs from run to run.",
             "give each element to one lane. To join values of several lanes, use tl.sum or tl.max before the store.",
-            race.line or None,
-            race.code,
-            tensor=race.argument,
         )
-    return Finding(
-        "race",
-        f"In program {race.programs[0]}, a lane reads an element of {race.argument} that another lane of the same "
-        f"program wrote.",
-        "The lanes of a program run on many threads, and a number is stored by one thread and loaded by all. The load "
-        "can happen before the store.",
-        "keep the values in a variable. Or put tl.debug_barrier() between the store and the load.",
-        race.line or None,
-        race.code,
-        tensor=race.argument,
-    )
+    elif race.within:
+        told = (
+            f"In program {first}, a lane reads an element of {race.argument} that another lane of the same program "
+            "wrote.",
+            "The lanes of a program run on many threads, and a number is stored by one thread and loaded by all. The "
+            "load can happen before the store.",
+            "keep the values in a variable. Or put tl.debug_barrier() between the store and the load.",
+        )
+    elif race.kind != "write-write":
+        told = (
+            f"{programs} use the same elements of {race.argument}: one reads what the other writes.",
+            "The programs of one launch run in any order and at the same time. The read can happen before the write.",
+            "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
+            'one ends. An atomic with sem="relaxed" orders nothing.',
+        )
+    else:
+        told = (
+            f"{programs} both write to {race.argument}, {many(race.elements, 'element', 'elements')} in all.",
+            "They write the same values, so the same work is done several times."
+            if race.same_value
+            else "Programs run in any order and at the same time. The last program to write wins, and which one that "
+            "is differs from run to run.",
+            f"give each element to one program, and compute the offsets from tl.program_id: {o.place_of_a_program}"
+            if o.comparison
+            else "give each element to one program: compute the offsets from tl.program_id.",
+        )
+    return Finding("race", *told, race.line or None, race.code, tensor=race.argument)
 
 
 def _is_serious(race: Race, o: Observation) -> bool:
@@ -249,11 +226,6 @@ def _is_serious(race: Race, o: Observation) -> bool:
     if race.kind != "write-write" or not race.same_value or race.writers > 2:
         return True
     return race.share >= 0.9 and Tag.RAGGED not in o.case.about  # a last tile of rows may be moved back, too
-
-
-def _programs(race: Race) -> str:
-    first, second = race.programs
-    return f"Programs {first} and {second}" if first >= 0 else f"Program {second} and several others"
 
 
 def misplaced(o: Observation) -> Finding | None:
@@ -409,7 +381,7 @@ _VENDORS = {"cuda": "NVIDIA", "hip": "AMD"}
 
 def died(o: Observation) -> Finding | None:
     if o.exceeded == "space":
-        return _out_of_memory(o, Trouble("memory"))
+        return _told("memory", o, Trouble("memory"))
     if o.exceeded:
         return _too_slow(o)
     if o.death:
@@ -455,119 +427,81 @@ def troubled(o: Observation) -> Finding | None:
     t = o.trouble
     if t is None:
         return None
-    return {
-        **dict.fromkeys(advice.STOPPED, _stopped),
-        "syntax": _syntax,
-        "compile": lambda o, t: refused(t),
-        "not-loaded": _not_loaded,
-        "not-in-triton": _not_in_triton,
-        "missing-entry": _missing_entry,
-        "host-arithmetic": _host_arithmetic,
-        "not-replayable": _not_replayable,
-        "memory": _out_of_memory,
-        "wrong-device": _wrong_device,
-        "fault": _fault,
-        "launch-option": lambda o, t: bad_option(t),
-        "garbled": _garbled,
-        "returned": _returned,
-    }.get(t.kind, _exception)(o, t)
-
-
-def _syntax(o, t):
-    message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
-    told = f"Python cannot read the code: {message}", *advice.meaning(message)
-    return Finding("syntax-error", *told, line=t.line, code=t.code)
+    if t.kind in _TOLD:
+        return _told(t.kind, o, t)
+    if t.kind in advice.STOPPED:
+        return Finding(_STOPS.get(t.kind, "runtime-error"), *advice.stopped(t.kind, t.construct), t.line, t.code)
+    if t.kind == "syntax":
+        message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
+        told = f"Python cannot read the code: {message}", *advice.meaning(message)
+        return Finding("syntax-error", *told, line=t.line, code=t.code)
+    if t.kind == "compile":
+        return refused(t)
+    return {"fault": _fault, "returned": _returned}.get(t.kind, _exception)(o, t)
 
 
 _STOPS = {"false-promise": "false-promise", "never-ends": "timeout", "not-allowed": "not-allowed"}  # others: errors
-
-
-def _stopped(o, t):
-    return Finding(_STOPS.get(t.kind, "runtime-error"), *advice.stopped(t.kind, t.construct), t.line, t.code)
-
-
-def _not_loaded(o, t):
-    return Finding(
+# Of a kind of trouble: the slug, what happened, what it means and what to try.
+_TOLD = {
+    "not-loaded": (
         "not-allowed",
-        f"The code needs the module {t.construct}, which cannot be loaded where it is judged.",
+        "The code needs the module {t.construct}, which cannot be loaded where it is judged.",
         "The judge runs the code without files. The module is installed, and the answer may be right.",
         "write the function without this module, or without the part of torch that loads it.",
-        t.line,
-        t.code,
-    )
-
-
-def _not_in_triton(o, t):
-    return Finding(
+    ),
+    "not-in-triton": (
         "not-in-this-triton",
-        f"Triton {triton.__version__}, which runs here, does not have {t.construct}. {when(t.construct)}",
+        "Triton {triton}, which runs here, does not have {t.construct}. {when}",
         "The answer may be right with another version of Triton, but it cannot be judged here.",
         "use pointers with a mask, and the functions from the lessons: they work in every version.",
-        t.line,
-        t.code,
-    )
-
-
-def _missing_entry(o, t):
-    return Finding(
-        "not-attempted",
-        f"There is no function {o.exercise.entry}.",
-        advice=f"define {o.exercise.signature}.",
-    )
-
-
-def _host_arithmetic(o, t):
-    return Finding(
+    ),
+    "missing-entry": (
+        "not-attempted", "There is no function {o.exercise.entry}.", "", "define {o.exercise.signature}.",
+    ),
+    "host-arithmetic": (
         "no-triton-kernel",
-        f"torch computed part of the result on the host: {t.message or 'an operation'}.",
-        "A Triton kernel must compute the numbers of the output. The host function may allocate, copy, cast, "
-        "view and launch.",
-        f"move {t.message or 'the operation'} into the kernel.",
-        t.line,
-        t.code,
-    )
-
-
-def _not_replayable(o, t):
-    return Finding(
+        "torch computed part of the result on the host: {t.message}.",
+        "A Triton kernel must compute the numbers of the output. The host function may allocate, copy, cast, view and "
+        "launch.",
+        "move {t.message} into the kernel.",
+    ),
+    "not-replayable": (
         "no-triton-kernel",
-        f"The host function does something that the judge cannot replay: {t.message}.",
+        "The host function does something that the judge cannot replay: {t.message}.",
         "The host function may allocate, copy, cast, view and launch. The kernels must do the computing.",
         "use only torch.empty, .contiguous(), .to(dtype), views and kernel launches in the host function.",
-        t.line,
-        t.code,
-    )
-
-
-def _wrong_device(o, t):
-    return Finding(
+    ),
+    "wrong-device": (
         "wrong-device",
-        f"{t.message}.",
+        "{t.message}.",
         "A kernel runs on the device of its tensors, and the caller expects the result on the same device.",
         "make tensors on the input's device: torch.empty_like(x), or device=x.device.",
-        t.line,
-        t.code,
-    )
-
-
-def _out_of_memory(o, t):
-    return Finding(
+    ),
+    "memory": (
         "out-of-memory",
         "The code asked for more memory than is available.",
         "Temporary tensors grow with the input. A block that holds a whole row grows with the row.",
         "allocate one output of the input's shape, and go through long rows block by block.",
-        t.line,
-        t.code,
-    )
-
-
-def _garbled(o, t):
-    return Finding(
+    ),
+    "launch-option": (
+        "compile-error",
+        "The launch options do not fit a GPU: {t.message}.",
+        "A GPU refuses such a launch.",
+        "use 1, 2, 4, 8 or 16 warps, and leave out options that you do not need.",
+    ),
+    "garbled": (
         "crash",
-        f"The process that ran your code sent something that is not a report: {t.message}.",
+        "The process that ran your code sent something that is not a report: {t.message}.",
         "The process writes its reports to a file descriptor of its own. Your code must not write to it.",
         "write only to file descriptors that your code opened.",
-    )
+    ),
+}  # fmt: skip
+
+
+def _told(kind: str, o: Observation, t: Trouble) -> Finding:
+    slug, *texts = _TOLD[kind]
+    told = (text.format(o=o, t=t, triton=triton.__version__, when=when(t.construct)) for text in texts)
+    return Finding(slug, *told, t.line, t.code)
 
 
 # What torch says where there is no GPU; a build for CUDA or ROCm names the driver, a build for the CPU itself.
@@ -587,31 +521,27 @@ def _readable(text: str) -> str:
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
 
 
-def _not_permitted(o, t):
-    compiler = "a compiler, " if o.exercise.kind == "value" else ""
-    return Finding(
-        "runtime-error",
-        f"{t.type}: the code asked the system for something that is not allowed where it is judged.",
-        f"The judge runs your function without {compiler}files, a network and other programs.",
-        "run xray in a cell of your own, read its table, and return the numbers that you read."
-        if compiler
-        else "compute the result from the arguments alone.",
-        t.line,
-        t.code,
-    )
-
-
 def _exception(o, t):
     text = _readable(f"{t.type}: {t.message}".strip(": "))
     if t.type == "NotImplementedError":
         happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
         return Finding("not-attempted", happened, advice="write the body of the function.")
     if "CUDACachingAllocator" in text:  # an assertion of torch: the box hides the driver's count of free memory
-        return _out_of_memory(o, t)
+        return _told("memory", o, t)
     if t.type == "PermissionError":
-        return _not_permitted(o, t)
+        compiler = "a compiler, " if o.exercise.kind == "value" else ""
+        return Finding(
+            "runtime-error",
+            f"{t.type}: the code asked the system for something that is not allowed where it is judged.",
+            f"The judge runs your function without {compiler}files, a network and other programs.",
+            "run xray in a cell of your own, read its table, and return the numbers that you read."
+            if compiler
+            else "compute the result from the arguments alone.",
+            t.line,
+            t.code,
+        )
     if _MEMORY.search(text):
-        return replace(_out_of_memory(o, t), happened=text)
+        return replace(_told("memory", o, t), happened=text)
     if GPU_FAULT.search(text):
         return Finding(
             "crash",
@@ -719,16 +649,4 @@ def too_much_shared_memory(needed: int, most: int) -> Finding:
         f"One program needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
         "The tiles that a program keeps, and the copies that the compiler makes to load ahead, lie in shared memory.",
         "make the tiles smaller, or use fewer stages (num_stages).",
-    )
-
-
-def bad_option(t: Trouble) -> Finding:
-    """The finding about a launch option that no GPU can use."""
-    return Finding(
-        "compile-error",
-        f"The launch options do not fit a GPU: {t.message}.",
-        "A GPU refuses such a launch.",
-        "use 1, 2, 4, 8 or 16 warps, and leave out options that you do not need.",
-        t.line,
-        t.code,
     )
