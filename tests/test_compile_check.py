@@ -27,7 +27,7 @@ from autograder.box.wire.answers import (
     parse,
 )
 from autograder.box.wire.requests import CompileCase, CompileRequest
-from autograder.diagnosis import refused
+from autograder.diagnosis.conduct import refused
 from autograder.exercises import find
 from autograder.judge import compiling
 from autograder.judge.trials import Runs, Trials

@@ -12,8 +12,8 @@ from triton.runtime import driver
 import workshop
 from autograder import gallery
 from autograder.box import Box, Outcome
+from autograder.box.inside.plan import NotShown, World
 from autograder.box.inside.replay import decoys
-from autograder.box.inside.worlds import NotShown, World
 from autograder.box.wire.answers import Report, Trace
 from autograder.box.wire.requests import Shown
 from autograder.exercises import design, find

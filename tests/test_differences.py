@@ -12,10 +12,10 @@ from mutants import mutants, solution, undoes
 
 from autograder import gallery
 from autograder.exercises import EXERCISES
-from autograder.judge import right_answers
+from autograder.judge import differences as comparing
 from autograder.judge.aligned import Difference
 from autograder.judge.differences import _right_trees, differences, undone
-from autograder.judge.normal_form import normal
+from autograder.judge.nodes import normal
 from workshop import hints
 
 
@@ -196,11 +196,11 @@ def test_variables_that_double_each_other_stay_small():
 def test_an_image_without_solutions_compares_with_its_packed_copy(tmp_path, monkeypatch):
     source = wrong("row_sum", {"n_cols, other=0.0": "n_cols"})
     here = differences("row_sum", source)
-    monkeypatch.setattr(right_answers, "PACKED", tmp_path / "packed")
-    right_answers.pack()
+    monkeypatch.setattr(comparing, "PACKED", tmp_path / "packed")
+    comparing.pack_right_answers()
     monkeypatch.setattr(hints, "SOLUTIONS", tmp_path / "none")
-    for cached in (gallery.solution, _right_trees, differences, right_answers._packed):
+    for cached in (gallery.solution, _right_trees, differences, comparing._packed):
         cached.cache_clear()
     assert differences("row_sum", source) == here
-    for cached in (gallery.solution, _right_trees, differences, right_answers._packed):
+    for cached in (gallery.solution, _right_trees, differences, comparing._packed):
         cached.cache_clear()

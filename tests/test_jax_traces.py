@@ -13,8 +13,7 @@ if not interpreting():
     pytest.skip("what the real jax-triton traces is tested on a GPU", allow_module_level=True)
 
 from autograder.box import Box  # noqa: E402
-from autograder.box.wire.answers import Argument, Input, Launch, Operation, Report, Trace  # noqa: E402
-from autograder.box.wire.codec import to_json  # noqa: E402
+from autograder.box.wire.answers import Argument, Input, Launch, Operation, Report, Trace, to_json  # noqa: E402
 from autograder.box.wire.requests import (  # noqa: E402  # noqa: E402
     TRACED,
     Decoy,

@@ -7,7 +7,8 @@ import torch
 
 from autograder import diagnosis, verdict
 from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
-from autograder.diagnosis import Observation, diagnose, overall, rules
+from autograder.diagnosis import Observation, diagnose, overall
+from autograder.diagnosis.maps import error_map
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Case, Strided
@@ -68,7 +69,7 @@ def another_name(monkeypatch):
         stray = o.wrong and o.case.name == "3 × 517"
         return Finding("shifted", "Each element is one place further on.") if stray else None
 
-    monkeypatch.setattr(rules, "RULES", (shifted, *rules.RULES))
+    monkeypatch.setattr(diagnosis, "RULES", (shifted, *diagnosis.RULES))
 
 
 def test_a_new_name_overturns_no_other(request):
@@ -94,7 +95,7 @@ def test_the_first_case_that_has_the_name_speaks_and_lends_its_map():
     findings = [diagnose(o) for o in observations]
     found = overall(observations, findings)
     assert (found.slug, found.case) == ("constant-factor", "7 × 781") and found.message.count("(7 × 781)") == 1
-    cases = tuple(CaseResult(o.case.name, f, diagnosis.error_map(o)) for o, f in zip(observations, findings))
+    cases = tuple(CaseResult(o.case.name, f, error_map(o)) for o, f in zip(observations, findings))
     assert Verdict("bug_hunt", False, 0, 3, "interpreter", found, cases).drawn.case == "7 × 781"
 
 

@@ -26,8 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import lockdown
-from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, parse
-from .wire.codec import from_json, to_json
+from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, from_json, parse, to_json
 from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of the packages

@@ -1,23 +1,280 @@
 """Finds the misconception that explains an observation.
 
-`rules` lists the rules. They are tried in order, and the first rule that recognises an observation gives the finding.
+The rules are tried in their order, and the first rule that recognises an observation gives the finding.
 A rule looks at evidence, never at the learner's text: which elements are wrong, which lanes accessed memory outside
-of their tensor, what the output agrees with, what the box reported. `overall` makes one diagnosis from the findings
-of all cases.
+of their tensor, what the output agrees with, what the box reported. `overall` makes one diagnosis of all cases: one
+vote of each failing case.
 """
 
-from .conduct import refused, too_much_shared_memory, wrong_program
-from .maps import error_map
-from .observation import Observation
-from .rules import diagnose, overall, with_wrong_steps
+from __future__ import annotations
 
-__all__ = [
-    "Observation",
-    "diagnose",
-    "error_map",
-    "overall",
-    "refused",
-    "too_much_shared_memory",
-    "with_wrong_steps",
-    "wrong_program",
-]
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import torch
+
+from workshop import advice
+
+from ..exercises.cases import UNUSUAL, Strided, Tag
+from ..tensors import dtype_name
+from ..verdict import Finding, Slug
+from . import conduct, patterns
+from .observation import Observation, Rule
+
+# About what the answer did. The numbers do not matter.
+CONDUCT: tuple[Rule, ...] = (
+    conduct.kept_from_earlier,
+    conduct.died,
+    conduct.troubled,
+    conduct.not_attempted,
+    conduct.wrong_shape,
+    conduct.wrong_dtype,
+    conduct.no_kernel,
+    conduct.aliased,
+    conduct.damaged,
+    conduct.not_contiguous,
+    conduct.accumulated,
+    conduct.wrong_program,
+    conduct.raced,
+    conduct.read_what_nothing_wrote,
+    conduct.masked_lanes,
+    conduct.misplaced,
+    conduct.wrong_number_of_programs,
+    conduct.changing_bits,
+    conduct.reads_too_often,
+    conduct.writes_too_often,
+)
+# About patterns in the numbers, if no rule about conduct explains the failure.
+PATTERNS: tuple[Rule, ...] = (
+    patterns.unwritten,
+    patterns.known_mistake,
+    patterns.right_for_other_inputs,
+    patterns.not_finite,
+    patterns.tail,
+    patterns.low_precision,
+    patterns.constant_factor,
+    patterns.factor_of_each_row,
+    patterns.unread,
+    patterns.wrong_value,
+)
+RULES = CONDUCT + PATTERNS
+
+
+def diagnose(o: Observation) -> Finding | None:
+    """Why this case failed; None if it passed."""
+    for rule in RULES:
+        if finding := rule(o):
+            return replace(finding, happened=finding.happened.strip(), case=o.case.name)
+    return None
+
+
+# -- the answer as a whole -------------------------------------------------------------------------------
+
+Failed = list[tuple[Observation, Finding]]
+
+
+def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
+    """What explains the answer as a whole: the misconception that most of the failing cases name.
+
+    Returns None if no case failed and the kernels did the work.
+    """
+    cases = list(zip(observations, findings, strict=True))
+    failed = [(o, f) for o, f in cases if f]
+    if not failed:
+        return _idle(observations)
+    if strided := _only_strided(cases):
+        return strided
+    spoken, finding = _elected(failed)
+    if finding.slug.about_conduct or finding.slug == Slug.READS_TOO_OFTEN or spoken.mistake:
+        return finding
+    where = only_where([o for o, _ in failed], [o for o, f in cases if f is None])
+    return replace(finding, means=f"{finding.means} {where}".strip())
+
+
+def _elected(failed: Failed) -> tuple[Observation, Finding]:
+    """The most frequent name among the cases that tell most. Of its cases, the first that is sure speaks, or
+    the first with a known line.
+
+    Those with ordinary values tell most, and those with values of all sizes least: there everything becomes NaN. A tie
+    is decided by all failing cases, and then by rank. A gradient follows from the forward pass, which comes first.
+    """
+    failed = [(o, f) for o, f in failed if not f.slug.of_right_numbers] or failed
+    failed = [(o, f) for o, f in failed if o.case.gradient is None] or failed
+    telling = [(o, f) for o, f in failed if _is_ordinary(o)]
+    telling = telling or [(o, f) for o, f in failed if Tag.FAR not in o.case.about] or failed
+    if any(o.comparison and _has_a_full_block(o) for o, _ in telling):
+        telling = [(o, f) for o, f in telling if _has_a_full_block(o)]
+    votes, of_all = (Counter(f.slug for _, f in voters) for voters in (telling, failed))
+    elected = min(votes, key=lambda slug: (-votes[slug], -of_all[slug], slug.rank))
+    return min(
+        ((o, f) for o, f in telling if f.slug == elected), key=lambda each: (not each[1].sure, each[1].line is None)
+    )
+
+
+def _is_ordinary(o: Observation) -> bool:
+    """Whether patterns can be told apart: not in few or equal elements, nor in values where much becomes NaN."""
+    return not o.case.about & (UNUSUAL | {Tag.SHORT}) and (o.comparison is None or o.comparison.varies)
+
+
+def _has_a_full_block(o: Observation) -> bool:
+    """Whether what a last, ragged block does differs from what all blocks do."""
+    return o.comparison is None or o.comparison.columns >= o.block
+
+
+def _idle(passed: list[Observation]) -> Finding | None:
+    """Right results that are the same without the kernels, in every case that has elements."""
+    full = [o for o in passed if o.comparison and o.comparison.expected.numel()]
+    if not full or not all(o.evidence.idle for o in full):
+        return None
+    return Finding(
+        "no-triton-kernel",
+        "The kernels change nothing: without them the result is the same.",
+        "torch put the result together by copies. A Triton kernel must compute the numbers of the output.",
+        "allocate the output with torch.empty, and store to it in the kernel.",
+        case=full[0].case.name,
+    )
+
+
+def _only_strided(cases: list[tuple[Observation, Finding | None]]) -> Finding | None:
+    """All contiguous inputs pass, and all row-strided inputs fail."""
+    strided = [f for o, f in cases if Tag.STRIDED in o.case.about and Tag.WIDE not in o.case.about]
+    contiguous = [f for o, f in cases if Tag.STRIDED not in o.case.about]
+    if not strided or not all(strided) or any(contiguous):
+        return None
+    first = strided[0]
+    if first.slug == Slug.NOT_CONTIGUOUS:
+        return replace(first, slug=Slug.STRIDE_IGNORED, second=Slug.NOT_CONTIGUOUS)
+    if first.slug.about_conduct or first.slug.of_right_numbers:
+        return None
+    what = f"rows of {first.tensor}" if first.tensor else "rows of the input or of the output"
+    return replace(
+        first,
+        slug=Slug.STRIDE_IGNORED,
+        means=f"The results are right for contiguous inputs and wrong for row-strided inputs. Either {what} begin in "
+        "the wrong place, or a mask is true behind the end of a row.",
+        advice="begin row r at r * stride, with the stride of that tensor: x.stride(0) and output.stride(0) differ. "
+        "Compare each column with the number of columns.",
+        second=None,
+    )
+
+
+def with_wrong_steps(finding: Finding, observations: list[Observation]) -> Finding:
+    """The finding with the line whose steps are wrong in its case, if it is not sure of another cause."""
+    o = next((o for o in observations if o.case.name == finding.case), None)
+    if finding.sure or o is None or o.wrong is None or not o.evidence.steps:
+        return finding
+    found = o.evidence.steps[0]
+    means, attempt = advice.about_steps(found)
+    return replace(finding, means=means, advice=attempt, line=found.line or None, code=found.code, second=None)
+
+
+# -- what the failing cases have in common, and no other case has ----------------------------------------
+
+MOST_SAID = 2
+RARE = 3  # of so many passing cases, one may have what all failing cases have
+NOTHING = "there are no elements"
+
+
+def only_where(failed: list[Observation], passed: list[Observation]) -> str:
+    """A sentence about what all failing cases have and no passing case has, or few; "" if there is nothing."""
+    of = {id(o): list(_properties(o)) for o in (*failed, *passed)}
+    passed = [o for o in passed if NOTHING not in of[id(o)]]
+    failed = [o for o in failed if NOTHING not in of[id(o)]] or failed
+    return in_common([of[id(o)] for o in failed], [of[id(o)] for o in passed], _beyond(failed, passed))
+
+
+def in_common(failing: list[list[str]], passing: list[list[str]], otherwise: Iterable[str] = ()) -> str:
+    """The same of properties: those of each case, the most telling first. otherwise: what to say if none is of failing
+    cases alone."""
+    if not passing:
+        return ""
+    common = [what for what in failing[0] if all(what in each for each in failing)]
+    elsewhere = Counter(what for each in passing for what in {*each})
+    if said := [what for what in common if not elsewhere[what]] or list(otherwise):
+        return f"It fails only where {' and '.join(said[:MOST_SAID])}."
+    rare = next((what for what in common if elsewhere[what] * RARE <= len(passing)), "")
+    if not rare or len(failing) == 1:
+        return ""
+    return f"In every case that fails, {rare}; in {elsewhere[rare]} of the {len(passing)} that pass, too."
+
+
+def _beyond(failed: list[Observation], passed: list[Observation]) -> Iterator[str]:
+    """Where the numbers of several failing cases are larger, or smaller, than those of all others."""
+    (low, high), (lows, highs) = (zip(*map(_range, each)) for each in (failed, passed))
+    lower, higher = max(low) < min(lows), min(high) > max(highs)
+    if len(failed) < 2 or lower and higher:  # among more numbers, some are smaller and some are larger
+        return
+    if len(failed) > len(passed):  # then the few others have the smallest or the largest numbers by chance
+        return
+    if lower:
+        yield f"a number is smaller than {min(lows):,.4g}"
+    if higher:
+        yield f"a number is larger than {max(highs):,.4g}"
+
+
+def _range(o: Observation) -> tuple[float, float]:
+    """The smallest and the largest finite number of a case; 0 if it has none."""
+    numbers = torch.cat([torch.zeros(1).double(), *(a.values.double().flatten() for a in _floats(o))])
+    finite = numbers[numbers.isfinite()]
+    return float(finite.min()), float(finite.max())
+
+
+def _floats(o: Observation) -> list[Strided]:
+    return [a for a in o.arguments if isinstance(a, Strided) and a.values.is_floating_point() and a.values.numel()]
+
+
+def _properties(o: Observation) -> Iterator[str]:
+    """What is true of a case, the most telling first."""
+    tensors = [a for a in o.arguments if isinstance(a, Strided)]
+    if o.case.gradient is not None:
+        yield "the gradient is asked for"
+    if o.case.pick is not None:
+        yield f"{o.exercise.inputs.outputs[o.case.pick]} is the output that is judged"
+    axes = [length for length in tensors[0].values.shape if length > 1] if tensors else []  # len(x): 3 of 3 × 1, too
+    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat and len(axes) > 1:
+        yield "the input has more than one axis that is longer than 1"
+    yield from _of_layouts(tensors)
+    yield from _of_numbers([a.values for a in _floats(o)])
+    yield from _of_sizes(o, tensors)
+    for name in dict.fromkeys(dtype_name(a.values.dtype) for a in tensors if a.values.is_floating_point()):
+        yield f"the input is {name}"
+        if name in ("float16", "bfloat16"):
+            yield "the numbers have 16 bits"
+
+
+def _of_layouts(tensors: list[Strided]) -> Iterator[str]:
+    rows = [a for a in tensors if a.values.ndim > 1 and math.prod(a.values.shape[:-1]) > 1]
+    if any(a.stride[-2] > a.values.shape[-1] for a in rows):
+        yield "the row stride is larger than the row length"
+    if any(a.stride[-2] == 0 for a in rows):
+        yield "the row stride is 0"
+
+
+def _of_numbers(numbers: list[torch.Tensor]) -> Iterator[str]:
+    found = {
+        "NaN is among the numbers": lambda x: x.isnan().any(),
+        "-inf is among the numbers": lambda x: (x == -torch.inf).any(),
+        "inf is among the numbers": lambda x: (x == torch.inf).any(),
+        "all numbers are negative": lambda x: (x < 0).all(),
+    }
+    yield from (what for what, test in found.items() if any(map(test, numbers)))
+
+
+def _of_sizes(o: Observation, tensors: list[Strided]) -> Iterator[str]:
+    shapes = [tuple(a.values.shape) for a in tensors] + ([tuple(o.comparison.expected.shape)] if o.comparison else [])
+    shape = max(shapes, key=math.prod, default=())
+    if not math.prod(shape):
+        yield NOTHING
+        return
+    if math.prod(shape) == 1:
+        yield "there is one element"
+    matrix = len(shape) == 2 and not (o.comparison and o.comparison.flat)
+    columns = shape[-1] if matrix else math.prod(shape)
+    if matrix and shape[0] > 1:
+        yield "there are several rows"
+    if o.block and columns > o.block:
+        yield "a row is longer than one block" if matrix else "there are several blocks"
+    if o.block:
+        yield f"the last block is {'not ' * (columns % o.block > 0)}full"

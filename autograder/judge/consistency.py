@@ -12,6 +12,7 @@ import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -41,6 +42,8 @@ ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, 
 AT_LAST = 80  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
+# Kinds of errors for what only our stand-in for a machine lacks.
+OUR_LIMITS = {"not-shown", "no-card", "memory"}
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
 
@@ -83,7 +86,7 @@ def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Fin
     calls = _calls(trials)
     reports = _planned(trials, calls, further)
     large = {i - len(calls): each for i, each in reports.items() if i >= len(calls)}
-    refused = {i - len(further): each for i, each in large.items() if i >= len(further) and _is_refused(each)}
+    refused = {i - len(further): each for i, each in large.items() if _error(each) == "launch-option"}
     return _found(trials, calls, reports), {i: refused.get(i, each) for i, each in large.items() if i < len(further)}
 
 
@@ -97,11 +100,14 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
         trace = trace_of(report)
         if trace is not None and (found := _idle(trials, call, trace)):
             return found
-        if not _has_ended(report) and (usual is None or trace == usual):
+        exceeded = isinstance(report, Outcome) and report.exceeded
+        # where the process ended, or said what nobody can read, nothing is known of later calls
+        has_ended = isinstance(report, Outcome) and not exceeded or _error(report) == "garbled"
+        if not has_ended and (usual is None or trace == usual):
             continue  # this form is refused, or nothing differs
         if trace is not None:
             differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
-        elif not _is_our_limit(report):
+        elif not exceeded and _error(report) not in OUR_LIMITS:
             return _explained(diagnose(trials.unplanned(_at(call), report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
     return _replayed(trials, list(differing.values()))
@@ -144,21 +150,9 @@ def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = (
     return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS))
 
 
-def _has_ended(report: Report | Outcome) -> bool:
-    """Whether the process ended, or said what nobody can read. Nothing is known of later calls then."""
-    garbled = isinstance(report, Report) and bool(report.error) and report.error.kind == "garbled"
-    return garbled or isinstance(report, Outcome) and not report.exceeded
-
-
-def _is_refused(report: Report | Outcome) -> bool:
-    return isinstance(report, Report) and bool(report.error) and report.error.kind == "launch-option"
-
-
-def _is_our_limit(report: Report | Outcome) -> bool:
-    """Whether a plan failed for what only our stand-in for a machine lacks, or for the time of so many calls."""
-    if isinstance(report, Outcome):
-        return bool(report.exceeded)
-    return bool(report.error) and report.error.kind in ("not-shown", "no-card", "memory")
+def _error(report: Report | Outcome) -> str:
+    """The kind of error of a plan; "" if it has none, or if its process ended."""
+    return report.error.kind if isinstance(report, Report) and report.error else ""
 
 
 def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Finding | None:
@@ -228,7 +222,9 @@ def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
     Each differs from the first in one of these: what is kept for a form and forgets one of them shows. For shapes see
     `Inputs.alike_in_part`.
     """
-    base = next((each for each in cases if each.tensors and _ordinary(each)), None)
+    unfit = {Tag.SHORT, Tag.EMPTY, Tag.WIDE, Tag.MANY, Tag.STRIDED}
+    fit = (each for each in cases if each.tensors and each.expected.numel() > 64 and not each.case.about & unfit)
+    base = next(fit, None)
     if base is None:
         return []
     shapes = {tuple(a.values.shape) for a in base.tensors}
@@ -240,26 +236,21 @@ def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
         size, kind = " × ".join(map(str, shape)), dtype_name(dtype) if dtype else ""
         name = ", ".join(filter(None, [size, kind, f"row stride + {more}" * (more > 0)]))
         half = {Tag.HALF} if dtype and dtype.itemsize == 2 else set()
-        make = _changed(base.case, dtype, more)
+        make = partial(_changed, base.case, dtype, more)
         made.append(replace(base.case, name=name, make=make, about=base.case.about | {Tag.AGAIN} | half))
     return made
 
 
-def _ordinary(each: Drawn) -> bool:
-    unfit = {Tag.SHORT, Tag.EMPTY, Tag.WIDE, Tag.MANY, Tag.STRIDED}
-    return each.expected.numel() > 64 and not each.case.about & unfit
-
-
-def _changed(case: Case, dtype, more: int):
-    def make(generator):
-        return tuple(changed(a) if isinstance(a, Strided) else a for a in case.make(generator))
-
-    def changed(argument: Strided) -> Strided:
-        values = argument.values
-        values = values.to(dtype) if dtype and values.is_floating_point() else values
-        return Strided(values, values.shape[1] + more if more else None)
-
-    return make
+def _changed(case: Case, dtype: torch.dtype | None, more: int, generator: torch.Generator) -> tuple:
+    """The arguments of a case in another dtype, with rows that are further apart."""
+    made = []
+    for argument in case.make(generator):
+        if isinstance(argument, Strided):
+            values = argument.values
+            values = values.to(dtype) if dtype and values.is_floating_point() else values
+            argument = Strided(values, values.shape[1] + more if more else None)
+        made.append(argument)
+    return tuple(made)
 
 
 # -- what differs ----------------------------------------------------------------------------------------
@@ -282,15 +273,11 @@ def _difference(usual: Trace, trace: Trace) -> str:
     return "What torch does before or after the launch differs."
 
 
-def _text_or_number(value: object) -> object:
-    """A text out of its record; what is none stays as it is recorded."""
-    return value.get("text", value) if isinstance(value, dict) else value
-
-
 def _of_a_launch(one: Launch, other: Launch) -> str:
     """How two launches of one kernel differ; "" if they do not."""
     for name in one.args:
-        value, new = (_text_or_number(each.args.get(name)) for each in (one, other))
+        passed = (each.args.get(name) for each in (one, other))
+        value, new = (each.get("text", each) if isinstance(each, dict) else each for each in passed)
         if new != value:
             given = isinstance(value, dict) or isinstance(new, dict)
             return f"gets another tensor as {name} than here" if given else f"has {name} = {value}; here it is {new}"

@@ -9,19 +9,24 @@ assignments", 2018. The smallest set of differences that decides: Zeller, "Yeste
 from __future__ import annotations
 
 import ast
+import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from itertools import combinations, groupby, pairwise
+from pathlib import Path
 
+from workshop.hints import GALLERY
+
+from ..exercises import EXERCISES
+from ..gallery import BadEdit, solution
 from ..text import listed
 from ..verdict import Finding, Slug
 from . import nodes
 from .aligned import Comparison, Difference
-from .nodes import UNREADABLE
-from .normal_form import normal
-from .right_answers import right_answers
+from .nodes import UNREADABLE, normal
 from .slips import slips
 
 LONGEST, MOST_STATEMENTS = 30_000, 300  # characters and statements of an answer that is compared
@@ -179,6 +184,32 @@ def _in_one_line(code: str) -> str:
 
 
 # -- right answers -------------------------------------------------------------------------------------------
+
+
+# The solution and the answers of the gallery. An attendee's image has no solutions and no tests. Its build packs the
+# answers, so that a search for text finds none.
+PACKED = Path(__file__).with_name("right_answers.packed")
+
+
+def right_answers(exercise: str) -> list[str]:
+    """Sources, the solution first; none if this copy of the course has no answers."""
+    try:
+        first = solution(exercise)
+    except BadEdit:
+        return _packed().get(exercise, [])
+    return [first, *(file.read_text(encoding="utf-8") for file in sorted((GALLERY / exercise).glob("*.py")))]
+
+
+@cache
+def _packed() -> dict[str, list[str]]:
+    data = PACKED.read_bytes() if PACKED.exists() else b""
+    return json.loads(zlib.decompress(data)) if data else {}
+
+
+def pack_right_answers() -> None:
+    """Packs the answers of this copy of the course into PACKED."""
+    found = {name: right_answers(name) for name in EXERCISES}
+    PACKED.write_bytes(zlib.compress(json.dumps(found).encode()))
 
 
 class _Right:

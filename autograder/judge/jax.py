@@ -22,16 +22,17 @@ from ..answer import is_starter
 from ..box import Outcome
 from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot, read_result
-from ..diagnosis import Observation, diagnose, error_map, overall
+from ..diagnosis import Observation, diagnose, overall
+from ..diagnosis.maps import error_map
 from ..diagnosis.observation import Comparison
 from ..exercises import find
 from ..exercises.cases import Case, Cotangent, Strided, Tag, Varying
 from ..exercises.spec import Call, Exercise
 from ..tensors import dtype_name
-from ..verdict import CaseResult, ErrorMap, Finding, Slug, Verdict, quoted
+from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large
 from .differences import blames_a_difference
-from .trials import Runs, ended, facts, trace_of, types
+from .trials import Runs, ended, facts, trace_of, types, verdict_of
 
 MOST_REPAIRED = 8  # repaired sources that are judged
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
@@ -93,7 +94,7 @@ class JaxCall:
         """What was seen. flat: arrays as rows of elements, because a kernel sees them so."""
         if self.got is None:
             return Observation(self.about, self.case, (), backend, **self.seen)
-        result, arguments = self.seen["result"], self.arguments
+        result, arguments, got = self.seen["result"], self.arguments, self.got
         if self.about.random:
             arguments = *arguments, self.got if self.forward is None else self.forward.got
         tensors = [*arguments, *([self.cotangent, self.got] if self.about.random and self.forward else [])]
@@ -101,13 +102,13 @@ class JaxCall:
         if flat and result.shape == self.shape:
             tensors = [t.reshape(-1) if isinstance(t, torch.Tensor) else t for t in tensors]
             result = replace(result, shape=(self.got.numel(),))
-            got, expected = self.got.reshape(-1), expected.reshape(-1)
-        else:
-            got = self.got
+            got, expected = got.reshape(-1), expected.reshape(-1)
         given = tuple(Strided(t) if isinstance(t, torch.Tensor) else t for t in tensors)
         seen = self.seen | {"result": result}
+        bound = self.about.bounds[self.dtype]
+        bound = replace(bound, relative=2 * bound.relative) if self.part == "gradient" else bound
         return Observation(
-            self.about, self.case, given, backend, **seen, comparison=Comparison(got, expected, self._bound())
+            self.about, self.case, given, backend, **seen, comparison=Comparison(got, expected, bound)
         )
 
     def _expected(self, arguments: tuple) -> torch.Tensor:
@@ -117,10 +118,6 @@ class JaxCall:
         first = first.double().requires_grad_()
         (self.about.reference(first, *rest).double() * self.cotangent.double()).sum().backward()
         return first.grad
-
-    def _bound(self):
-        bound = self.about.bounds[self.dtype]
-        return replace(bound, relative=2 * bound.relative) if self.part == "gradient" else bound
 
 
 def decoy(tensor: torch.Tensor) -> Decoy:
@@ -151,7 +148,8 @@ class JaxJudgement(Runs):
         for part in ("value", "gradient") if call.grad else ("result",):
             gradient = part == "gradient"
             about = find(self.exercise.rests_on) if self.exercise.rests_on and not gradient else self.exercise
-            shape = first.shape if gradient else _shape(about, arguments)
+            of_input = gradient or about.random  # the reference of a random one takes the output
+            shape = first.shape if of_input else about.reference(*arguments).shape
             forward = JaxCall(
                 case, call, part, arguments, cotangent, about, tuple(shape), first.dtype if gradient else dtype,
                 configuration, forward,
@@ -166,18 +164,9 @@ class JaxJudgement(Runs):
         self.failing = next((call.case for call in failing), None)
         if finding and self.judge.explains and not is_starter(self.source, exercise.starter, exercise.entry):
             finding = blames_a_difference(exercise.name, self.source, finding, self._first, bool)
-        return Verdict(
-            exercise=exercise.name,
-            passed=finding is None,
-            score=0 if finding else exercise.points,
-            points=exercise.points,
-            backend=self.judge.backend,
-            finding=quoted(finding, self.source),
-            cases=tuple(
-                CaseResult(call.case.name, quoted(found, self.source), self._map(call) if found else None)
-                for call, found in seen
-            ),
-        )
+        maps = [error_map(call.observation(self.judge.backend, flat=False)) if found else None for call, found in seen]
+        cases = zip(seen, maps)
+        return verdict_of(self, finding, (CaseResult(c.case.name, quoted(f, self.source), m) for (c, f), m in cases))
 
     def _judged(self) -> tuple[Finding | None, list[tuple[JaxCall, Finding | None]]]:
         """What is wrong, and of each case the call that says most."""
@@ -216,9 +205,6 @@ class JaxJudgement(Runs):
         request = JaxPlanRequest(self.source, self.exercise.entry, tuple(JaxCase(each.described()) for each in cases))
         return large.finding(self, cases, self.ask(request))
 
-    def _map(self, call: JaxCall) -> ErrorMap | None:
-        return error_map(call.observation(self.judge.backend, flat=False))
-
     def _of_case(self, case: Case) -> tuple[JaxCall, Finding | None] | None:
         """The call of a case that says most, and its finding. Gradients are judged if the forward pass is right."""
         calls = [call for call in self.calls if call.case is case and call.seen]
@@ -230,7 +216,9 @@ class JaxJudgement(Runs):
         if not finding and self.exercise.judge_calls and forward:
             call, finding = forward[0], self.exercise.judge_calls(forward)
         if finding and self.exercise.rests_on:
-            finding = _before_the_gradient(finding, self.exercise)
+            happened = f"The forward pass is not right yet. {finding.happened}"
+            first = f"make {self.exercise.rests_on} right first: {finding.advice}"
+            finding = replace(finding, happened=happened, advice=first)
         if not finding and gradients:
             call, finding = self._worst(gradients)
         if not finding or Tag.OPTIONAL in case.about and finding.slug == Slug.RUNTIME_ERROR:
@@ -277,17 +265,7 @@ def _value(argument, variant: int):
     return argument.values if isinstance(argument, Strided) else argument
 
 
-def _shape(exercise: Exercise, arguments: tuple) -> torch.Size:
-    first = next(a for a in arguments if isinstance(a, torch.Tensor))
-    return first.shape if exercise.random else exercise.reference(*arguments).shape  # a random one takes the output
-
-
 # -- in JAX's words ----------------------------------------------------------------------------------------
-
-
-def _before_the_gradient(finding: Finding, exercise: Exercise) -> Finding:
-    happened = f"The forward pass is not right yet. {finding.happened}"
-    return replace(finding, happened=happened, advice=f"make {exercise.rests_on} right first: {finding.advice}")
 
 
 def _of_jax(o: Observation) -> Finding | None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 from ..answer import is_starter
-from ..box.wire.answers import Trace
 from ..box.wire.requests import PlanRequest
-from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
+from ..diagnosis import Observation, diagnose, overall, with_wrong_steps
+from ..diagnosis.maps import error_map
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
-from . import compiling, large, nodes, operator, slips
+from . import compiling, large, nodes, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .trials import Drawn, Trials, traces_of, types
+from .trials import Drawn, Trials, traces_of, types, verdict_of
 from .unused import about_products, with_a_stride_left_out, with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
@@ -65,7 +64,7 @@ class KernelJudgement:
 
     def as_an_operator(self) -> Finding | None:
         """What torch's own tests of operators and its compiler say, where the exercise asks for an operator."""
-        return operator.finding(self.trials) if self.exercise.operator and not self.trials.on_gpu else None
+        return compiling.operator_finding(self.trials) if self.exercise.operator and not self.trials.on_gpu else None
 
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
@@ -101,28 +100,30 @@ class KernelJudgement:
         finding, self.found_by = self.finding()
         wrong_blanks = self._wrong_blanks() if finding else None
         finding = self._explained(finding, wrong_blanks) if finding else None
-        return Verdict(
-            exercise=self.exercise.name,
-            passed=finding is None,
-            score=self._score(finding, wrong_blanks),
-            points=self.exercise.points,
-            backend=self.judge.backend,
-            finding=quoted(finding, self.source),
-            cases=tuple(
-                CaseResult(o.case.name, quoted(f, self.source), error_map(o) if f else None)
-                for o, f in zip(self.observations, self.findings)
-            ),
-            blanks=self._blanks(finding, wrong_blanks),
+        cases = (
+            CaseResult(o.case.name, quoted(f, self.source), error_map(o) if f else None)
+            for o, f in zip(self.observations, self.findings)
+        )
+        names = self.exercise.blanks.names if self.exercise.blanks else ()
+        right = [name for name in names if (finding is None if wrong_blanks is None else name not in wrong_blanks)]
+        # every blank may be right and the whole still wrong: that is not full marks
+        share = min(len(right), len(names) - 1) / len(names) if finding and wrong_blanks is not None else not finding
+        return verdict_of(
+            self, finding, cases,
+            score=self.exercise.points * share,
+            blanks={name: name in right for name in names},
             blank_findings=wrong_blanks or {},
             note=self._note(wrong_blanks) if finding else self._remark(),
-        )
+        )  # fmt: skip
 
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if any(self.findings) and len(wrong_blanks or ()) < 2:
             # All that a starter lacks would be told at once: that is the answer.
             untouched = self.exercise.starter and is_starter(self.source, self.exercise.starter, self.exercise.entry)
-            likely = with_a_stride_left_out(finding, self._launched())
+            cases = enumerate(zip(self.observations, self.findings))
+            launched = [(*case, self.trials.traces[i]) for i, case in cases if i in self.trials.traces]
+            likely = with_a_stride_left_out(finding, launched)
             likely = with_what_is_unused(finding, self.trials.traces.values()) if likely is finding else likely
             likely = with_wrong_steps(finding, self.observations) if likely is finding else likely
             told = finding if untouched else self._beside_a_right_one(finding)
@@ -133,12 +134,6 @@ class KernelJudgement:
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
-
-    def _launched(self) -> Iterator[tuple[Observation, Finding | None, Trace]]:
-        """The cases in which kernels were launched."""
-        for i, (o, found) in enumerate(zip(self.observations, self.findings)):
-            if i in self.trials.traces:
-                yield o, found, self.trials.traces[i]
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
         if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or "jit" not in self.source:
@@ -193,19 +188,6 @@ class KernelJudgement:
         if not blanks or blanks.kernel not in self.trials.launched | refused:
             return None
         return wrong_blanks(self.trials)
-
-    def _blanks(self, finding: Finding | None, wrong: dict[str, Finding] | None) -> dict[str, bool]:
-        names = self.exercise.blanks.names if self.exercise.blanks else ()
-        return {name: finding is None if wrong is None else name not in wrong for name in names}
-
-    def _score(self, finding: Finding | None, wrong: dict[str, Finding] | None) -> float:
-        if finding is None:
-            return self.exercise.points
-        if wrong is None:
-            return 0
-        names = self.exercise.blanks.names
-        # every blank may be right and the whole still wrong: that is not full marks
-        return self.exercise.points * min(len(names) - len(wrong), len(names) - 1) / len(names)
 
 
 def _kernels(source: str) -> list[str]:

@@ -30,10 +30,11 @@ from ..diagnosis.observation import Comparison
 from ..exercises.cases import Case, Cotangent, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
+from ..verdict import CaseResult, Finding, Verdict, quoted
 
 MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
 MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they travel in one small message
-TYPES = {"i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
+TYPES = {"*i8", "i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 MAX_JOBS = 4  # that replay the cases of an answer
 SHARE = 0.1  # of the exercise's time, for a replay of other sources
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
@@ -76,19 +77,28 @@ class Drawn:
     def described(self) -> tuple[Decoy | Number, ...]:
         """The arguments without their values: what the planning process gets to know."""
         first: dict[int, int] = {}
-        same = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
-
-        def decoy(i: int, a: Strided) -> Decoy:
-            before = same[i] if same[i] < i else None
-            return Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
-
-        return tuple(decoy(i, a) if isinstance(a, Strided) else a for i, a in enumerate(self.arguments))
+        before = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
+        return tuple(
+            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), same if same < i else None, a.shift)
+            if isinstance(a, Strided)
+            else a
+            for i, (a, same) in enumerate(zip(self.arguments, before))
+        )
 
     def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
         asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes,
                  "variants": self.variants}  # fmt: skip
         return PlanCase(self.described(), self.configuration, source, **asked, **where)
+
+
+def verdict_of(judgement, finding: Finding | None, cases: Iterable[CaseResult], **more) -> Verdict:
+    """The verdict of one of the three ways of judging. more: other fields."""
+    exercise, passed = judgement.exercise, finding is None
+    known = {"score": exercise.points * passed, "points": exercise.points, "backend": judgement.judge.backend}
+    return Verdict(
+        exercise.name, passed, **known | more, finding=quoted(finding, judgement.source), cases=tuple(cases)
+    )
 
 
 class Runs:
@@ -179,8 +189,9 @@ class Trials(Runs):
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
         rows = [v.shape[0] or 1 for v in values if isinstance(v, torch.Tensor) and v.ndim and self.exercise.computes]
-        expected, dtype = self.exercise.expected(case, values), _output_dtype(self.exercise, case, values)
-        return Drawn(case, arguments, expected, dtype, computes=max(rows, default=0), **how)
+        dtype = values[case.gradient].dtype if case.gradient is not None else self.exercise.output_dtype
+        dtype = dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
+        return Drawn(case, arguments, self.exercise.expected(case, values), dtype, computes=max(rows, default=0), **how)
 
     @property
     def launched(self) -> set[str]:
@@ -231,7 +242,11 @@ class Trials(Runs):
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
         seen = ended(planned, "plan")
         if isinstance(planned, Report) and not planned.error:
-            seen["trouble"] = _returned(planned.trace, self.exercise, launches)
+            kind = planned.trace and planned.trace.returned or "nothing"
+            seen["trouble"] = Trouble("returned", construct="None" if kind == "NoneType" else kind)
+            if kind == "NoneType" and not launches:
+                message = f"{self.exercise.entry} returns None and launches no kernel."
+                seen["trouble"] = Trouble("exception", "NotImplementedError", message)
         return self._observation(drawn, **seen)
 
     # -- replaying ---------------------------------------------------------------------------------------
@@ -303,20 +318,6 @@ def _values(arguments: tuple) -> list:
     return [a.values if isinstance(a, Strided) else a for a in arguments]
 
 
-def _output_dtype(exercise: Exercise, case: Case, values: list) -> torch.dtype:
-    if case.gradient is not None:
-        return values[case.gradient].dtype
-    return exercise.output_dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
-
-
-def _returned(trace: Trace | None, exercise: Exercise, launches: bool) -> Trouble:
-    kind = trace and trace.returned or "nothing"
-    if kind == "NoneType" and not launches:
-        return Trouble("exception", "NotImplementedError", f"{exercise.entry} returns None and launches no kernel.")
-    kind = "None" if kind == "NoneType" else kind
-    return Trouble("returned", construct=kind)
-
-
 # -- traces ----------------------------------------------------------------------------------------------
 
 
@@ -358,11 +359,10 @@ def _is_length(value: object) -> bool:
 
 
 def types(traces: Iterable[Trace]) -> tuple[tuple[str, ...], ...]:
-    """The different lists of parameter types. A GPU's launcher depends on nothing else of a kernel."""
-    lists = (tuple(_type(each.kind) for each in launch.given) for trace in traces for launch in trace.launches)
-    return tuple(dict.fromkeys(each for each in lists if None not in each and len(each) <= MAX_TYPES))[:MAX_LISTS]
+    """The different lists of parameter types. A GPU's launcher depends on nothing else of a kernel.
 
-
-def _type(name: str) -> str | None:
-    """A type of TYPES, or of any pointer; None for what the launcher's source must not contain."""
-    return "*i8" if re.fullmatch(r"\*\w+", name) else name if name in TYPES else None
+    A list is left out with a type that the launcher's source must not contain. All pointers are one type.
+    """
+    kinds = (tuple(each.kind for each in launch.given) for trace in traces for launch in trace.launches)
+    lists = dict.fromkeys(tuple("*i8" if re.fullmatch(r"\*\w+", kind) else kind for kind in each) for each in kinds)
+    return tuple(each for each in lists if TYPES.issuperset(each) and len(each) <= MAX_TYPES)[:MAX_LISTS]

@@ -10,11 +10,11 @@ import torch
 from ..answer import is_starter
 from ..box.wire.answers import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
-from ..diagnosis import Observation, diagnose
-from ..diagnosis.rules import in_common
+from ..diagnosis import Observation, diagnose, in_common
 from ..exercises.spec import Exercise
-from ..verdict import CaseResult, Finding, Verdict, quoted
+from ..verdict import CaseResult, Finding, Verdict
 from .differences import blames_a_difference
+from .trials import verdict_of
 
 SHARE = 0.1  # of the exercise's time, for sources without a difference
 
@@ -45,46 +45,34 @@ class ValueJudgement:
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
         finding = self._one_mistake() or next((f for f in findings if f), None)
-        passed = finding is None and len(findings) == len(self.cases)
         if finding and not self.exercise.accept:
             finding = replace(finding, means=f"{finding.means} {self._only_where(findings)}".strip())
-        if finding and self._told and not is_starter(self.source, self.exercise.starter, self.exercise.entry):
+        told = not self.exercise.accept and not self.exercise.untold  # compared with numbers that may be told
+        if finding and told and not is_starter(self.source, self.exercise.starter, self.exercise.entry):
             known = replace(finding, sure=bool(finding.means))
             finding = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
-        return Verdict(
-            exercise=self.exercise.name,
-            passed=passed,
-            score=self.exercise.points if passed else 0,
-            points=self.exercise.points,
-            backend=self.judge.backend,
-            finding=quoted(finding, self.source),
-            cases=tuple(CaseResult(c.name, f) for c, f in zip(self.cases, findings)),
-            note=self._remark(reports) if passed else "",
-        )
+        note = "" if finding else self._remark(reports)
+        return verdict_of(self, finding, (CaseResult(c.name, f) for c, f in zip(self.cases, findings)), note=note)
 
     def _right_sources(self, sources: list[str]) -> list[str]:
         """Those of some sources that are right in all cases."""
         calls = [(n, i) for n in range(len(sources)) for i in range(len(self.cases))]
         reports = self._called(sources, calls, SHARE)
-        right = {call for n, call in enumerate(calls) if n in reports and self._is_right(call[1], reports[n])}
+        values = {calls[n]: r.value for n, r in reports.items() if isinstance(r, Report) and r.has_value}
+        right = {call for call, value in values.items() if same(value, self._reference(call[1]))}
         return [source for n, source in enumerate(sources) if all((n, i) in right for i in range(len(self.cases)))]
 
     def _called(self, sources: list[str], calls: list[tuple[int, int]], share: float = 1.0) -> dict:
         """What came of calls, each of the function of one source with the arguments of one case."""
-        cases = tuple(ValueCase(tuple(map(_described, self.arguments[i])), source) for source, i in calls)
+        cases = tuple(
+            ValueCase(tuple(Device(asdict(a)) if is_dataclass(a) else Plain(a) for a in self.arguments[i]), source)
+            for source, i in calls
+        )
         outcome = self.judge.run(self.exercise, ValueRequest(tuple(sources), self.exercise.entry, cases), share=share)
         return {
             i: replace(r, value=_keyed(r.value, self._names)) if isinstance(r, Report) and r.has_value else r
             for i, r in outcome.by_case(len(cases)).items()
         }
-
-    def _is_right(self, index: int, report) -> bool:
-        return isinstance(report, Report) and report.has_value and same(report.value, self._reference(index))
-
-    @property
-    def _told(self) -> bool:
-        """Whether the answer is compared with numbers that may be told."""
-        return not self.exercise.accept and not self.exercise.untold
 
     def _reference(self, index: int):
         return _keyed(self.exercise.reference(*self.arguments[index]), self._names)
@@ -132,7 +120,10 @@ class ValueJudgement:
         difference = _difference(got, expected, self.exercise.untold)
         happened = f"{difference} ({self.cases[index].name})."
         if advice := _other_form(got, expected, self._names):
-            return Finding(_slug_of_form(got, expected), happened, advice=advice)
+            # several values for one, or one for several, have another shape; a text or a truth value has another type
+            slug = "wrong-shape" if type(got) in (int, float, list, dict) else "wrong-dtype"
+            both = isinstance(got, dict) and isinstance(expected, dict)
+            return Finding("wrong-value" if both else slug, happened, advice=advice)
         key, got, expected, *computed = _where_they_differ(
             got, expected, *(self._mistaken(mistake, index) for mistake in self.exercise.mistakes)
         )
@@ -195,11 +186,6 @@ def _facts(names: Sequence[str], arguments: Sequence) -> Iterator[str]:
         yield from (f"{name}.{field}".strip(".") + f" is {value}" for field, value in fields.items())
 
 
-def _described(argument) -> Plain | Device:
-    """An argument for the box. A device is sent as its fields."""
-    return Device(asdict(argument)) if is_dataclass(argument) else Plain(argument)
-
-
 def _keyed(value, names: tuple[str, ...]):
     """Several values as a dict by their names; anything else as it is."""
     several = names and isinstance(value, (list, tuple)) and len(value) == len(names)
@@ -232,13 +218,6 @@ def _other_form(got, expected, names: tuple[str, ...] = ()) -> str:
         form = f"{len(names)} numbers:" if names else "a dict with the keys"
         return "" if right else f"return {form} {', '.join(expected)}."
     return "" if type(got) in (int, float) else "return one number."
-
-
-def _slug_of_form(got, expected) -> str:
-    """Several values for one, or one for several, have another shape; a text or a truth value has another type."""
-    if isinstance(expected, dict) and isinstance(got, dict):
-        return "wrong-value"
-    return "wrong-shape" if isinstance(got, (list, dict)) or type(got) in (int, float) else "wrong-dtype"
 
 
 def _where_they_differ(got, expected, *others) -> tuple:

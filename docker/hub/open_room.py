@@ -38,7 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     import room
 
-    from autograder.judge import right_answers
+    from autograder.judge import differences
 
     folder = Path(os.environ.setdefault("ROOM", "/srv/workshop"))
     if os.geteuid():
@@ -52,8 +52,8 @@ def main() -> None:
     if seen := next(readable(ROOT), None):
         sys.exit(f"room: everybody on this machine can read {seen}, which holds answers; close it")
     print(f"closed to attendees: all of {ROOT} but what their servers read")
-    right_answers.pack()
-    right_answers.PACKED.chmod(0o644)
+    differences.pack_right_answers()
+    differences.PACKED.chmod(0o644)
     room.lay_out_exchange(folder, instructor, group)
     room.home_of(folder, room.INSTRUCTOR, instructor)
     if options.users:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..wire.codec import from_json, to_json
+from ..wire.answers import from_json, to_json
 from ..wire.requests import PATIENCE, End, Settings, Start
 
 PR_SET_CHILD_SUBREAPER, MADV_COLLAPSE = 36, 25

@@ -1,4 +1,4 @@
-"""The reports from the box, and the checks on them.
+"""The reports from the box, and the checks on them; and records as JSON and back, for both ends of the wire.
 
 The child that runs the learner's code writes reports, one line of JSON each, with `encode`. The judge reads them
 with `parse` after that child is dead. The learner's code may have written anything: `parse` accepts lines of the
@@ -7,12 +7,16 @@ known shapes and raises ProtocolError for everything else.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import math
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from . import codec
+from ...text import visible
 
 MAX_STATUS = 32 << 20
 MAX_LINES = 1024
@@ -29,17 +33,118 @@ class ProtocolError(Exception):
     """The bytes that came out of the box are not reports."""
 
 
-Kind = Annotated[str, codec.text(40)]
-Name = Annotated[str, codec.text(100)]
-Line = Annotated[int, codec.integer(0, 1 << 31)]
-Code = Annotated[str, codec.text(400)]
-Size = Annotated[int, codec.integer(0, 1 << 40)]
-Flag = Annotated[bool, codec.flag]
-Case = Annotated[int, codec.integer(0, 4096)]
-Integer = Annotated[int, codec.integer(-(1 << 62), 1 << 62)]
-Wide = Annotated[int, codec.integer(-(1 << 64), 1 << 64)]
-Integers = Annotated[tuple[Integer, ...], codec.items(16)]
-Names = Annotated[tuple[Name, ...], codec.items(16)]
+# -- records as JSON and back ------------------------------------------------------------------------------
+# A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values. A field
+# of type `Annotated[kind, check, …]` is checked: each check returns what the next one gets, and the last one what to
+# make the kind of, or raises ValueError. So a record whose fields are all checked can be read from a process that is
+# not trusted.
+
+
+def to_json(value: Any) -> str:
+    """The JSON of a record, or of plain values that contain records. A field that has its default is left out."""
+    return json.dumps(value, default=_given)
+
+
+def _given(record) -> dict:
+    return {name: value for name, default in _defaults(type(record)) if (value := getattr(record, name)) != default}
+
+
+@functools.cache
+def _defaults(kind: type) -> list[tuple[str, Any]]:
+    """The fields of records of a kind, and their defaults."""
+    if not is_dataclass(kind):
+        raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+    return [(field.name, field.default) for field in fields(kind)]
+
+
+def from_json(kind: type, text: str | bytes):
+    """The record of this kind that `to_json` wrote."""
+    return reader(kind)(json.loads(text))
+
+
+@functools.cache
+def reader(kind: Any) -> Callable[[Any], Any] | None:
+    """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
+    if get_origin(kind) is Annotated:
+        first, *others = [*kind.__metadata__, *filter(None, [reader(kind.__origin__)])]
+        return functools.reduce(lambda before, check: lambda value: check(before(value)), others, first)
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
+        readers = {each: reader(each) for each in get_args(kind)}
+        return (lambda value: _member(readers, value)) if any(readers.values()) else None
+    if get_origin(kind) is tuple:
+        each = reader(get_args(kind)[0])
+        return tuple if each is None else lambda value: tuple(map(each, value))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        readers = {name: reads for name, hint in hints.items() if (reads := reader(hint))}
+        return lambda value: _made(kind, readers, value)
+    return None
+
+
+def _made(kind: type, readers: dict[str, Callable], value: Any):
+    if type(value) is not dict:
+        raise ValueError("an object was expected")
+    return kind(**{name: readers[name](each) if name in readers else each for name, each in value.items()})
+
+
+def _member(readers: dict[Any, Callable | None], value: Any):
+    """A value of the member of a union that fits. The records of a union have different fields."""
+    if value is None and NoneType in readers:
+        return None
+    for kind, reads in readers.items():
+        names = getattr(kind, "__dataclass_fields__", None)
+        if reads and (names is None or type(value) is dict and value.keys() <= names.keys()):
+            return reads(value)
+    if all(readers[kind] for kind in readers if kind is not NoneType):
+        raise ValueError("a record of an unknown kind")
+    return value
+
+
+# -- checks ------------------------------------------------------------------------------------------------
+
+
+def text(most: int) -> Callable:
+    """A text of at most so many characters. It is safe to show: a learner's code may choose the message of an error."""
+    return _checked("a short text", lambda value: type(value) is str and len(value) <= most, visible)
+
+
+def integer(low: int, high: int) -> Callable:
+    return _checked("an integer", lambda value: type(value) is int and low <= value <= high)
+
+
+def number(high: float) -> Callable:
+    """A number from 0 to `high`, as a float."""
+    return _checked("a number", lambda value: type(value) in (int, float) and 0 <= value <= high, float)
+
+
+def items(most: int, least: int = 0, kind: type = list) -> Callable:
+    """A list, or a dict, of so many items."""
+    return _checked(f"a short {kind.__name__}", lambda value: type(value) is kind and least <= len(value) <= most)
+
+
+def _checked(what: str, test: Callable[[Any], bool], make: Callable | None = None) -> Callable:
+    def check(value):
+        if not test(value):
+            raise ValueError(f"{what} was expected")
+        return make(value) if make else value
+
+    return check
+
+
+flag = _checked("a flag", lambda value: type(value) is bool)
+
+
+Kind = Annotated[str, text(40)]
+Name = Annotated[str, text(100)]
+Line = Annotated[int, integer(0, 1 << 31)]
+Code = Annotated[str, text(400)]
+Size = Annotated[int, integer(0, 1 << 40)]
+Flag = Annotated[bool, flag]
+Case = Annotated[int, integer(0, 4096)]
+Integer = Annotated[int, integer(-(1 << 62), 1 << 62)]
+Wide = Annotated[int, integer(-(1 << 64), 1 << 64)]
+Integers = Annotated[tuple[Integer, ...], items(16)]
+Names = Annotated[tuple[Name, ...], items(16)]
 
 # The operations of torch that a host function may use.
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -73,20 +178,20 @@ def _plain(value, depth: int = 0):
     if depth < MAX_NESTING and kind is list and len(value) <= MAX_STEPS:
         return [_plain(each, depth + 1) for each in value]
     if depth < MAX_NESTING and kind is dict and len(value) <= 256:
-        return {codec.text(200)(name): _plain(each, depth + 1) for name, each in value.items()}
+        return {text(200)(name): _plain(each, depth + 1) for name, each in value.items()}
     raise ProtocolError("a value of an unknown kind")
 
 
 def _numbers(value: dict) -> dict[str, int]:
-    return {codec.text(200)(name): codec.integer(-(1 << 64), 1 << 64)(each) for name, each in value.items()}
+    return {text(200)(name): integer(-(1 << 64), 1 << 64)(each) for name, each in value.items()}
 
 
-Tensors = Annotated[tuple[Integer, ...], codec.items(MAX_STEPS)]  # what a step makes, by number
-Values = Annotated[list, codec.items(MAX_STEPS), _plain]
-Named = Annotated[dict, codec.items(256, kind=dict), _plain]
-Label = Annotated[str, codec.text(200)]
-Labels = Annotated[tuple[Label, ...], codec.items(64)]
-Digest = Annotated[str, codec.text(64)]
+Tensors = Annotated[tuple[Integer, ...], items(MAX_STEPS)]  # what a step makes, by number
+Values = Annotated[list, items(MAX_STEPS), _plain]
+Named = Annotated[dict, items(256, kind=dict), _plain]
+Label = Annotated[str, text(200)]
+Labels = Annotated[tuple[Label, ...], items(64)]
+Digest = Annotated[str, text(64)]
 
 
 @dataclass(frozen=True)
@@ -156,11 +261,11 @@ class Other:
 class Tuned:
     """What an autotuner had to choose from, and its choice."""
 
-    space: Annotated[tuple[Named, ...], codec.items(MAX_STEPS)]
+    space: Annotated[tuple[Named, ...], items(MAX_STEPS)]
     choice: Size
     key: Labels
     again: Again | None = None  # None where it runs a kernel once, or hooks do it
-    others: Annotated[tuple[Other, ...], codec.items(MAX_PROGRAMS)] = ()
+    others: Annotated[tuple[Other, ...], items(MAX_PROGRAMS)] = ()
 
 
 @dataclass(frozen=True)
@@ -172,13 +277,13 @@ class Launch:
     """
 
     kernel: Name
-    grid: Annotated[tuple[Wide, ...], codec.items(3, least=3)]
+    grid: Annotated[tuple[Wide, ...], items(3, least=3)]
     program: Digest
-    given: Annotated[tuple[Argument, ...], codec.items(256)]  # the arguments that are no constants
+    given: Annotated[tuple[Argument, ...], items(256)]  # the arguments that are no constants
     args: Named  # all arguments, for the judge to look at
-    options: Annotated[dict, codec.items(256, kind=dict), _numbers]
+    options: Annotated[dict, items(256, kind=dict), _numbers]
     hip: Digest = ""  # the program for AMD, where it is another one
-    unused: Annotated[tuple[Unused, ...], codec.items(16)] = ()
+    unused: Annotated[tuple[Unused, ...], items(16)] = ()
     tuned: Tuned | None = None
 
     def on(self, target: str) -> str:
@@ -208,7 +313,7 @@ Step = Input | Constant | Operation | Launch
 class Trace:
     """The steps that lead to the tensor `result`; or the type of what was `returned`, which is no tensor."""
 
-    steps: Annotated[tuple[Step, ...], codec.items(MAX_STEPS)] = ()
+    steps: Annotated[tuple[Step, ...], items(MAX_STEPS)] = ()
     result: Integer | None = None
     recorded: Size = 0  # launches, also such that the result does not depend on
     returned: Name | None = None
@@ -236,7 +341,7 @@ class Found:
     key: Name
     program: Digest = ""
     hip: Digest = ""
-    unused: Annotated[tuple[Unused, ...], codec.items(16)] = ()
+    unused: Annotated[tuple[Unused, ...], items(16)] = ()
     alike: Flag = False
 
 
@@ -259,7 +364,7 @@ class Fault:
     element: Integer = 0
     index: Integers = ()
     place: Name = "nowhere"
-    distance: Annotated[int, codec.integer(0, 1 << 62)] = 0
+    distance: Annotated[int, integer(0, 1 << 62)] = 0
     line: Line = 0
     code: Code = ""
     steps: Integers = ()
@@ -285,11 +390,11 @@ class Trouble:
 
     kind: Kind
     type: Name = ""
-    message: Annotated[str, codec.text(4000)] = ""
+    message: Annotated[str, text(4000)] = ""
     line: Line | None = None
     code: Code = ""
     construct: Code = ""  # what is refused, promised or missing
-    instead: Annotated[str, codec.text(800)] = ""  # a name that may have been meant
+    instead: Annotated[str, text(800)] = ""  # a name that may have been meant
     kernel: Name = ""  # the one whose launch was refused
     fault: Fault | None = None
 
@@ -303,9 +408,9 @@ class Race:
     argument: Name
     line: Line
     code: Code
-    programs: Annotated[tuple[Integer, ...], codec.items(2, least=2)]  # two of them; -1 means several
+    programs: Annotated[tuple[Integer, ...], items(2, least=2)]  # two of them; -1 means several
     elements: Size  # that were written more than once
-    share: Annotated[float, codec.number(1)]  # of the argument's elements
+    share: Annotated[float, number(1)]  # of the argument's elements
     same_value: Flag
     writers: Size = 2  # the most writes to one element
     kind: Kind = "write-write"  # or "read-write", "write-read"
@@ -351,20 +456,20 @@ class Evidence:
     """
 
     launched: Names = ()
-    races: Annotated[tuple[Race, ...], codec.items(16)] = ()
+    races: Annotated[tuple[Race, ...], items(16)] = ()
     damage: Names = ()
-    undefined: Annotated[tuple[Undefined, ...], codec.items(16)] = ()
+    undefined: Annotated[tuple[Undefined, ...], items(16)] = ()
     empty_kernels: Names = ()
-    reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()  # average of an element
-    unread: Annotated[tuple[Annotated[tuple[Integer, ...], codec.items(2 * MAX_RUNS)], ...], codec.items(16)] = ()
-    stored: Annotated[int, codec.integer(0, 1 << 62)] = 0  # bytes that kernels wrote
-    accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0  # a hash of all accesses, in their order
+    reads: Annotated[tuple[Annotated[float, number(1 << 40)], ...], items(16)] = ()  # average of an element
+    unread: Annotated[tuple[Annotated[tuple[Integer, ...], items(2 * MAX_RUNS)], ...], items(16)] = ()
+    stored: Annotated[int, integer(0, 1 << 62)] = 0  # bytes that kernels wrote
+    accesses: Annotated[int, integer(-(1 << 63), 1 << 63)] = 0  # a hash of all accesses, in their order
     idle: Flag = False  # kernels were launched, and without them the result would be the same
     accumulates: Flag = False  # an autotuned kernel reads what it wrote in an earlier run
     adds_atomically: Flag = False  # kernels add floating-point numbers in any order
     stores: Flag = True  # a program of a kernel has a line that writes to memory
     without_work: Integers = ()
-    steps: Annotated[tuple[Steps, ...], codec.items(16)] = ()
+    steps: Annotated[tuple[Steps, ...], items(16)] = ()
 
 
 @dataclass(frozen=True)
@@ -386,8 +491,8 @@ class Report:
     trace: Trace | None = None
     same: Case | None = None  # the earlier case whose trace this one has, too
     # Those that the trace names and no earlier trace of the job did, by digest.
-    programs: Annotated[dict, codec.items(MAX_PROGRAMS, kind=dict), _programs] = field(default_factory=dict)
-    found: Annotated[tuple[Found, ...], codec.items(MAX_FOUND)] | None = None  # behind all cases of a plan
+    programs: Annotated[dict, items(MAX_PROGRAMS, kind=dict), _programs] = field(default_factory=dict)
+    found: Annotated[tuple[Found, ...], items(MAX_FOUND)] | None = None  # behind all cases of a plan
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -397,7 +502,7 @@ class Report:
 
 def encode(report: Report) -> bytes:
     """A report as a line for `parse`, without the newline."""
-    return codec.to_json(report).encode()
+    return to_json(report).encode()
 
 
 def parse(status: bytes) -> list[Report]:
@@ -408,7 +513,7 @@ def parse(status: bytes) -> list[Report]:
     if len(lines) > MAX_LINES:
         raise ProtocolError("the report has too many lines")
     try:
-        return [_of_one_kind(codec.from_json(Report, line)) for line in lines if line]
+        return [_of_one_kind(from_json(Report, line)) for line in lines if line]
     except ProtocolError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError, OverflowError) as error:

@@ -15,8 +15,7 @@ from typing import ClassVar, get_args
 import torch
 
 from ...tensors import DTYPES, dtype_name, from_bytes, to_bytes
-from . import codec
-from .answers import Found, Trace
+from .answers import Found, Trace, reader, to_json
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
@@ -76,7 +75,7 @@ class Shown:
     device: str  # "cpu", "cuda" or "hip"
     multiprocessors: int
     interpret: bool = False  # whether TRITON_INTERPRET is 1
-    # Which GPU of this kind, see inside.worlds.CARDS. With another than the first, there are two GPUs, and torch may
+    # Which GPU of this kind, see inside.plan.CARDS. With another than the first, there are two GPUs, and torch may
     # round the factors of its own float32 products.
     card: int = 0
 
@@ -279,7 +278,7 @@ class JaxPlanRequest:
 
 
 Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
-_READERS = {each.kind: codec.reader(each) for each in get_args(Request)}  # made once, before any process is forked
+_READERS = {each.kind: reader(each) for each in get_args(Request)}  # made once, before any process is forked
 
 # -- the zygote ------------------------------------------------------------------------------------------
 
@@ -321,7 +320,7 @@ class End:
 
 def encode_job(request: Request, tensors: bytes = b"") -> bytes:
     """The memory of a job: the request, then the tensors."""
-    text = codec.to_json({"kind": request.kind, "request": request}).encode()
+    text = to_json({"kind": request.kind, "request": request}).encode()
     header = len(text).to_bytes(8, "little") + text
     return header + b"\0" * padding(len(header)) + tensors
 
