@@ -70,8 +70,6 @@ def diagnose(o: Observation) -> Finding | None:
     return None
 
 
-# -- the answer as a whole -------------------------------------------------------------------------------
-
 Failed = list[tuple[Observation, Finding]]
 
 
@@ -169,8 +167,6 @@ def with_wrong_steps(finding: Finding, observations: list[Observation]) -> Findi
     means, attempt = advice.about_steps(found)
     return replace(finding, means=means, advice=attempt, line=found.line or None, code=found.code, second=None)
 
-
-# -- what the failing cases have in common, and no other case has ----------------------------------------
 
 MOST_SAID = 2
 RARE = 3  # of so many passing cases, one may have what all failing cases have

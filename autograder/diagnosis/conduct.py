@@ -513,6 +513,7 @@ _MEMORY = re.compile(
     re.I,
 )
 
+
 def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
     text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", advice.readable(text))

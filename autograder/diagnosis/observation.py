@@ -218,8 +218,6 @@ class Comparison:
         rounding = self.bound.absolute if isinstance(self.bound.absolute, torch.Tensor) else 0.0
         return Bound(max(6 * self.bound.relative, 1e-5), 1e-7 + rounding)
 
-    # -- patterns ----------------------------------------------------------------------------------------
-
     @cached_property
     def worst(self) -> tuple[int, ...]:
         """The wrong element whose expected value is largest; the first of equal ones."""

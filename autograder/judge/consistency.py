@@ -181,9 +181,6 @@ def _at(call: _Call) -> Drawn:
     return replace(call.drawn, case=replace(call.drawn.case, name=f"{call.drawn.case.name}, {call.where}"))
 
 
-# -- the calls -------------------------------------------------------------------------------------------
-
-
 def _calls(trials: Trials) -> list[_Call]:
     """The long run, with forms that no case has, and then each case once on each kind of device."""
     cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
@@ -251,9 +248,6 @@ def _changed(case: Case, dtype: torch.dtype | None, more: int, generator: torch.
             argument = Strided(values, values.shape[1] + more if more else None)
         made.append(argument)
     return tuple(made)
-
-
-# -- what differs ----------------------------------------------------------------------------------------
 
 
 def _without_grids(trace: Trace) -> list:

@@ -134,9 +134,6 @@ def _makes_sense(source: str) -> bool:
     return not any(len(n.args) == 2 and nodes.same(*n.args) for n in calls)
 
 
-# -- in words ------------------------------------------------------------------------------------------------
-
-
 def told(source: str, differences: Together, finding: Finding) -> Finding:
     """The finding, explained by these differences. What else it says is kept where that is about this mistake alone."""
     ordered = sorted(differences, key=lambda each: each.line)

@@ -156,8 +156,6 @@ class JaxJudgement(Runs):
             )  # fmt: skip
             self.calls.append(forward)
 
-    # -- the verdict -------------------------------------------------------------------------------------
-
     def verdict(self) -> Verdict:
         exercise, (finding, seen) = self.exercise, self._judged()
         failing = (call for call, found in sorted(seen, key=lambda each: math.prod(each[0].shape)) if found)
@@ -233,8 +231,6 @@ class JaxJudgement(Runs):
         o = call.observation(self.judge.backend)
         return _of_jax(o) or _no_kernel(o, call.part) or _explained(diagnose(o), o.trouble)
 
-    # -- running -----------------------------------------------------------------------------------------
-
     def _plan(self) -> None:
         """Traces the calls. Those under jit share a trace if nothing that JAX sees differs. Plain calls do not."""
         shared: dict[tuple, list[JaxCall]] = {}
@@ -263,9 +259,6 @@ def _value(argument, variant: int):
     if isinstance(argument, Varying):
         return argument.values[variant]
     return argument.values if isinstance(argument, Strided) else argument
-
-
-# -- in JAX's words ----------------------------------------------------------------------------------------
 
 
 def _of_jax(o: Observation) -> Finding | None:

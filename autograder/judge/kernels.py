@@ -87,8 +87,6 @@ class KernelJudgement:
     STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, in_the_space, at_large_sizes,
              beyond_its_numbers)  # fmt: skip
 
-    # -- the verdict ---------------------------------------------------------------------------------------
-
     def finding(self, until: int | None = None) -> tuple[Finding | None, int]:
         """What the first step that finds something finds, and its number. until: the last step that is asked."""
         for number, step in enumerate(self.STEPS[:until]):

@@ -85,8 +85,6 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-# -- the known answers -------------------------------------------------------------------------------------
-
 _ROWS = """
 import torch
 import triton

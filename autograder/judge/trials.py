@@ -212,8 +212,6 @@ class Trials(Runs):
         launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
         return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
-    # -- planning ----------------------------------------------------------------------------------------
-
     def plan(self, sources: list[str], cases: list[Drawn], of: list[int] | None = None) -> dict[int, Report | Outcome]:
         """As `ask`. of: for each case, the number of the source that it calls."""
         numbers = of or [0] * len(cases)
@@ -248,8 +246,6 @@ class Trials(Runs):
                 message = f"{self.exercise.entry} returns None and launches no kernel."
                 seen["trouble"] = Trouble("exception", "NotImplementedError", message)
         return self._observation(drawn, **seen)
-
-    # -- replaying ---------------------------------------------------------------------------------------
 
     def replay(self, cases: dict, share: float = 1.0, group: Callable | None = None) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
@@ -316,9 +312,6 @@ class Trials(Runs):
 
 def _values(arguments: tuple) -> list:
     return [a.values if isinstance(a, Strided) else a for a in arguments]
-
-
-# -- traces ----------------------------------------------------------------------------------------------
 
 
 def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, Trace]:

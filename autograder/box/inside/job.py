@@ -66,9 +66,6 @@ class Job:
         return torch.device("cpu" if self.interpreted else "cuda")
 
 
-# -- the learner's code ----------------------------------------------------------------------------------
-
-
 class Refused(Exception):
     """What a host function must not do. Its text is for the learner. The others are fields of a Trouble."""
 
@@ -106,8 +103,6 @@ def learner_function(source: str, entry: str):
         raise Refused(entry, kind="missing-entry")
     return function
 
-
-# -- exceptions ------------------------------------------------------------------------------------------
 
 _KINDS = {SyntaxError: "syntax", IndentationError: "syntax", TabError: "syntax", MemoryError: "memory"}
 
@@ -218,9 +213,6 @@ def silence() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
-
-
-# -- reports ---------------------------------------------------------------------------------------------
 
 
 def send(status: int, report: Report) -> None:

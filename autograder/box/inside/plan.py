@@ -292,8 +292,6 @@ class World(contextlib.ExitStack):
         return _marked(tensor, self.is_card)
 
 
-# -- tensors ---------------------------------------------------------------------------------------------
-
 _CARD = torch.device("cuda", 0)
 _SHOWN: dict[int, StorageWeakRef] = {}  # the memory of tensors that are on the card: autograd may give another object
 _ANSWERS = {
@@ -365,9 +363,6 @@ def _marked(tensor: torch.Tensor, card: bool) -> torch.Tensor:
 
 def _is_on_card(tensor: torch.Tensor) -> bool:
     return storage_of(tensor) in _SHOWN
-
-
-# -- what else is asked ----------------------------------------------------------------------------------
 
 
 def _patches(shown: Shown, where: torch.device) -> list:

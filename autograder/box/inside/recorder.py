@@ -208,8 +208,6 @@ class Recorder(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # otherwise torch imports its compiler, which takes 1.5 s, to exclude this mode from it
 
-    # -- recording ---------------------------------------------------------------------------------------
-
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if isinstance(operator, HigherOrderOperator):
@@ -348,8 +346,6 @@ class Recorder(TorchDispatchMode):
             padding = self._encode(str(getattr(value, "padding", "zero")))
             return {"descriptor": [self._encode(value.base), *sizes, padding]}
         raise NotReplayable(f"an argument of type {type(value).__name__} cannot be replayed")
-
-    # -- the finished trace ------------------------------------------------------------------------------
 
     @property
     def made(self) -> list[torch.Tensor]:
@@ -560,9 +556,6 @@ class Uncompiled(launching.Compiled):
 
 def _plain(constants: dict) -> dict:
     return {str(k): v for k, v in constants.items() if isinstance(v, (int, float, bool, str))}
-
-
-# -- programs --------------------------------------------------------------------------------------------
 
 
 class Programs:

@@ -21,8 +21,6 @@ ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in 
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
 MOST_FOUND = 1 << 16  # elements of a large result that come back
 
-# -- tensors and results ---------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Form:
@@ -63,9 +61,6 @@ class Slot:
 
     offset: int
     capacity: int
-
-
-# -- kernels ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -215,9 +210,6 @@ class TuneRequest:
     programs: dict[str, str] = field(default_factory=dict)
 
 
-# -- values ----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Plain:
     """An argument that is a plain value: a number, a string, or a list or dict of plain values."""
@@ -248,9 +240,6 @@ class ValueRequest:
     cases: tuple[ValueCase, ...]
 
 
-# -- JAX -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class JaxCase:
     """One call to trace. Each Number is a Python number, and part of the trace. The inputs of the trace are the Decoys,
@@ -279,8 +268,6 @@ class JaxPlanRequest:
 
 Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
 _READERS = {each.kind: reader(each) for each in get_args(Request)}  # made once, before any process is forked
-
-# -- the zygote ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -313,9 +300,6 @@ class End:
     exceeded: str | None = None  # "time" or "space": it used too much of it; "load": a loaded machine hardly ran it
     exit: int = 0  # status
     seconds: float = 0.0  # that it was charged for
-
-
-# -- the memory of a job ---------------------------------------------------------------------------------
 
 
 def encode_job(request: Request, tensors: bytes = b"") -> bytes:
