@@ -8,8 +8,7 @@ import torch
 from probes import ROOT
 
 from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
-from autograder.diagnosis import Observation
-from autograder.diagnosis.maps import error_map
+from autograder.diagnosis import Observation, error_map
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.tensors import poison

@@ -7,8 +7,7 @@ import torch
 
 from autograder import diagnosis, verdict
 from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
-from autograder.diagnosis import Observation, diagnose, overall
-from autograder.diagnosis.maps import error_map
+from autograder.diagnosis import Observation, diagnose, error_map, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Case, Strided

@@ -113,8 +113,12 @@ class Box:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         os.chmod(self.scratch, 0o711)
+        command = [sys.executable, "-m", f"{__package__}.inside.zygote", str(theirs.fileno())]
+        if self.confine:
+            nodes = lockdown.gpu_paths()[1] if self.backend != "interpreter" else []
+            command = lockdown.outer_command(command, read=_readable_paths(), write=[self.scratch, *nodes])
         self.process = subprocess.Popen(
-            self._command(theirs.fileno()),
+            command,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -126,13 +130,6 @@ class Box:
         paths = {"read": tuple(_readable_paths()), "devices": tuple(lockdown.gpu_paths()[1])}
         ours.send(to_json(Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
         self.channel, self.ready = ours, False
-
-    def _command(self, descriptor: int) -> list[str]:
-        command = [sys.executable, "-m", f"{__package__}.inside.zygote", str(descriptor)]
-        if not self.confine:
-            return command
-        nodes = lockdown.gpu_paths()[1] if self.backend != "interpreter" else []
-        return lockdown.outer_command(command, read=_readable_paths(), write=[self.scratch, *nodes])
 
     def _environment(self) -> dict[str, str]:
         """A short list, not a copy: the learner's code must not see the instructor's tokens."""

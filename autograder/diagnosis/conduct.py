@@ -22,7 +22,7 @@ from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many
 from ..verdict import Finding
 from ..versions import when
-from .observation import GPU_FAULT, Observation, close, shape_in_words
+from .observation import GPU_FAULT, Observation, close
 
 
 def not_attempted(o: Observation) -> Finding | None:
@@ -75,13 +75,13 @@ def wrong_shape(o: Observation) -> Finding | None:
     expected = tuple(o.comparison.expected.shape) if o.comparison else None
     if o.result is None or expected is None or o.result.shape == expected:
         return None
-    means, attempt = "", f"allocate it with the shape {shape_in_words(expected)}"
+    means, attempt = "", f"allocate it with the shape {expected}"
     if len(expected) > 1 and o.result.shape == expected[::-1]:
         means = "Rows and columns of the output are exchanged."
         attempt += ", and return this very tensor, without .T"
     elif expected in [tuple(each.values.shape) for each in o.arguments if isinstance(each, Strided)]:
         attempt = "allocate the output with the input's shape"
-    happened = f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}."
+    happened = f"The output has shape {o.result.shape}, expected {expected}."
     return Finding("wrong-shape", happened, means, f"{attempt}.")
 
 
@@ -613,9 +613,9 @@ def _fault(o, t):
     if f.kind == "store" and len(o.programs) == 1 and confused:  # it has a length of the inputs, and not the right one
         return Finding(
             "wrong-shape",
-            f"{f.argument} has shape {shape_in_words(f.shape)}, and the output has shape {shape_in_words(o.expected)}.",
+            f"{f.argument} has shape {f.shape}, and the output has shape {o.expected}.",
             "The kernel writes past its end.",
-            f"allocate it with the shape {shape_in_words(o.expected)}.",
+            f"allocate it with the shape {o.expected}.",
             f.line,
             f.code,
             tensor=f.argument,

@@ -146,10 +146,6 @@ def place_in_words(c: Comparison) -> str:
     return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
 
 
-def shape_in_words(shape) -> str:
-    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
-
-
 LONG = 64  # elements of a row whose sum is compared
 SPREAD = 1e-4  # by which the factors of elements differ that have one factor
 

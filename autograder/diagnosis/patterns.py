@@ -13,7 +13,6 @@ from workshop.executor.arithmetic import tf32
 
 from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
-from ..exercises.spec import Mistake
 from ..tensors import dtype_name
 from ..text import many
 from ..verdict import Finding, Slug
@@ -23,12 +22,10 @@ MOST_FOR_EXP = 40  # of a row whose exponentials add up to a number, whatever is
 
 
 def known_mistake(o: Observation) -> Finding | None:
-    return as_mistake(o, o.mistake) if o.mistake else None
-
-
-def as_mistake(o: Observation, mistake: Mistake) -> Finding:
-    advice = mistake.advice[0].lower() + mistake.advice[1:]
-    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice, sure=True, by_numbers=True)
+    if not (mistake := o.mistake):
+        return None
+    attempt = mistake.advice[0].lower() + mistake.advice[1:]
+    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, attempt, sure=True, by_numbers=True)
 
 
 def unwritten(o: Observation) -> Finding | None:
@@ -58,18 +55,17 @@ def unwritten(o: Observation) -> Finding | None:
             "round up: triton.cdiv(n, BLOCK_SIZE) programs, or range(0, n, BLOCK_SIZE).",
             second="unwritten-output",
         )
-    return Finding(
-        "unwritten-output",
-        f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count,
-        _one_block_of_each_row(o)
-        or _without_work(o)
-        or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
-        "or its mask is too narrow.",
-        o.place_of_a_program
-        if _without_work(o)
-        else "count the elements: programs × elements per program must cover the output.",
-        sure=bool(_one_block_of_each_row(o)),
-    )
+    happened = f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count
+    means = "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its "
+    means += "loop, or its mask is too narrow."
+    attempt = "count the elements: programs × elements per program must cover the output."
+    if o.evidence.without_work:  # programs store nothing, while elements are never written: they work in another place
+        idle, programs, first = o.evidence.without_work[:3]
+        means = f"{idle:,} of {programs:,} programs store nothing, such as program {first}: all of their lanes are "
+        means += "masked off. The place of a program does not follow from its number as it should."
+        attempt = o.place_of_a_program
+    one_block = _one_block_of_each_row(o)
+    return Finding("unwritten-output", happened, one_block or means, attempt, sure=bool(one_block))
 
 
 def _one_block_of_each_row(o: Observation) -> str:
@@ -85,17 +81,6 @@ def _one_block_of_each_row(o: Observation) -> str:
     return ""
 
 
-def _without_work(o: Observation) -> str:
-    """Programs that store nothing, while elements are never written: they work in the wrong place."""
-    if not o.evidence.without_work:
-        return ""
-    idle, programs, first = o.evidence.without_work[:3]
-    return (
-        f"{idle:,} of {programs:,} programs store nothing, such as program {first}: all of their lanes are masked off. "
-        "The place of a program does not follow from its number as it should."
-    )
-
-
 def not_finite(o: Observation) -> Finding | None:
     """NaN or infinity. It is an overflow where exp overflows, or where the results that are finite are right."""
     c = o.wrong
@@ -103,7 +88,9 @@ def not_finite(o: Observation) -> Finding | None:
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
-    if only_infinite and c.bound.row_sum is not None and (largest := _largest(o)) < MOST_FOR_EXP:
+    numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
+    largest = max((float(x.abs().max()) for x in numbers), default=0.0)
+    if only_infinite and c.bound.row_sum is not None and largest < MOST_FOR_EXP:
         return Finding(
             "nan",
             happened,
@@ -127,11 +114,6 @@ def not_finite(o: Observation) -> Finding | None:
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )
-
-
-def _largest(o: Observation) -> float:
-    numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
-    return max((float(x.abs().max()) for x in numbers), default=0.0)
 
 
 def tail(o: Observation) -> Finding | None:
@@ -178,20 +160,13 @@ def constant_factor(o: Observation) -> Finding | None:
     rounding = 1e-6 if c is None or c.bound.row_sum else c.bound.relative
     if c is None or c.ratio is None or abs(c.ratio - 1) <= rounding or not c.varies:
         return None
-    means, advice = _of_base_two(c.ratio) or (
-        "The kernel is right except for one constant factor.",
-        "look for a factor that should not be there, or for a missing division.",
-    )
-    return Finding("constant-factor", f"Every element is {c.ratio:.6g} times the right one.", means, advice)
-
-
-def _of_base_two(ratio: float) -> tuple[str, str] | None:
-    """What a factor means and what to try, if exp2 or log2 stands in the place of exp or log."""
+    means = "The kernel is right except for one constant factor."
+    advice = "look for a factor that should not be there, or for a missing division."
     for factor, name in ((math.log2(math.e), "log2(e)"), (math.log(2), "ln(2)")):
-        if math.isclose(ratio, factor, rel_tol=1e-3):
+        if math.isclose(c.ratio, factor, rel_tol=1e-3):  # exp2 or log2 stands in the place of exp or log
             means = f"That is {name}: exp2 and log2 have the base 2. log(x) = log2(x) * {math.log(2):.16f}."
-            return means, "multiply by ln(2) what log2 gives, and by log2(e) what exp2 takes."
-    return None
+            advice = "multiply by ln(2) what log2 gives, and by log2(e) what exp2 takes."
+    return Finding("constant-factor", f"Every element is {c.ratio:.6g} times the right one.", means, advice)
 
 
 def factor_of_each_row(o: Observation) -> Finding | None:
@@ -220,10 +195,15 @@ def wrong_value(o: Observation) -> Finding | None:
         pattern += ": all rows but the first"
     elif len(rows) > 1 and not rows.all():
         pattern += f", in {int(rows.sum())} of {len(rows)} rows"
+    given = zip(o.exercise.parameters, o.values, strict=False)
+    same = (name for name, x in given if isinstance(x, torch.Tensor) and torch.equal(x.double(), c.value))
+    means = next((f"The output is {name}, as it was given." for name in same), "")
+    if not c.value.any():
+        means = "Every element is 0: the kernel stored zeros, or it divided by infinity."
     return Finding(
         "wrong-value",
         f"{o.worst_in_words} {pattern}.",
-        "Every element is 0: the kernel stored zeros, or it divided by infinity." if not c.value.any() else _copied(o),
+        means,
         advice="follow one program by hand: its offsets, its mask, what it loads, what it stores.",
     )
 
@@ -266,13 +246,6 @@ def _gradient(o: Observation, name: str) -> torch.Tensor | None:
         return torch.autograd.grad(o.exercise.expected(o.case, values).square().sum(), x)[0]
     except RuntimeError:  # it is not differentiable
         return None
-
-
-def _copied(o: Observation) -> str:
-    given = zip(o.exercise.parameters, o.values, strict=False)
-    same = (name for name, x in given if isinstance(x, torch.Tensor) and torch.equal(x.double(), o.wrong.value))
-    name = next(same, "")
-    return f"The output is {name}, as it was given." if name else ""
 
 
 # -- the right result of other inputs --------------------------------------------------------------------
@@ -358,19 +331,17 @@ def _axes(o: Observation) -> dict[str, list[tuple[int, int]]]:
 def _in_other_places(given: dict) -> Iterator[Other]:
     """An argument was read in the place of another one."""
     for (i, (name, x)), (j, (other, y)) in permutations(given.items(), 2):
-        if not _alike(x, y):
+        if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
+            alike = (x.shape, x.dtype) == (y.shape, y.dtype)
+        else:
+            alike = type(x) is type(y) is float
+        if not alike:
             continue
         if i < j:
             means, advice = f"{name} and {other} changed places.", "exchange them where they are read or passed."
             yield Other({i: y, j: x}, means, advice)
         means = f"That would be the right result with {other} in the place of {name}."
         yield Other({i: y}, means, f"read {name} in one of the places where {other} is read.")
-
-
-def _alike(x: object, y: object) -> bool:
-    if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
-        return (x.shape, x.dtype) == (y.shape, y.dtype)
-    return type(x) is type(y) is float
 
 
 def _unused(given: dict) -> Iterator[Other]:

@@ -117,8 +117,10 @@ def about_the_space(traces: list[Trace]) -> Finding | None:
             "The space has only one configuration, so there is nothing to choose.",
             advice="list several configurations, with different block sizes and numbers of warps.",
         )
-    fixed = _fixed_constants(launches)
-    largest = max(block_of(c, fixed) for space in spaces for c in space)
+    # the largest power of two that every launch passes, for all sizes of its tensors
+    fixed = max((value for _, value in set.intersection(*map(_constants, launches))), default=1)
+    sizes = ([v for k, v in c.items() if k not in OPTIONS and type(v) is int and v > 0] for s in spaces for c in s)
+    largest = fixed * max(map(math.prod, sizes))
     if largest < SENSIBLE_BLOCK:
         return Finding(
             "poor-configurations",
@@ -129,18 +131,6 @@ def about_the_space(traces: list[Trace]) -> Finding | None:
             "add blocks of 256 to 8192 elements, with 4 or 8 warps.",
         )
     return None
-
-
-def block_of(configuration: dict, fixed: int) -> int:
-    """Elements per program: the product of the configuration's sizes and of the constants fixed in the code."""
-    sizes = [v for k, v in configuration.items() if k not in OPTIONS and type(v) is int and v > 0]
-    return math.prod(sizes) * fixed
-
-
-def _fixed_constants(launches: list[Launch]) -> int:
-    """The largest power of two that every launch passes, for all sizes of its tensors."""
-    alike = set.intersection(*(_constants(launch) for launch in launches))
-    return max((value for _, value in alike), default=1)
 
 
 def _constants(launch: Launch) -> set[tuple[str, int]]:
@@ -189,7 +179,8 @@ def about_the_constants(trials: Trials) -> Finding | None:
     new = {key: each for key, each in changed.items() if each != trace}
     seen = trials.replay({key: (drawn, each) for key, each in ({None: trace} | new).items()})
     usual = seen[None].evidence.accesses if None in seen else 0
-    used = {key[0] for key in new if not _same(seen.get(key), usual)}
+    same = {key for key, o in seen.items() if o.result and o.evidence.accesses == usual}
+    used = {name for name, number in new.keys() - same}
     unused = next((name for name in others if name not in used), None)
     if not usual or not unused or _is_number_of_programs(trials, drawn, trace):
         return None
@@ -199,10 +190,6 @@ def about_the_constants(trials: Trials) -> Finding | None:
         "No kernel uses this constant, so the autotuner times the same kernel again and again.",
         f"use {unused} in the kernel: pid * {unused} + tl.arange(0, {unused}). Or remove it from the space.",
     )
-
-
-def _same(observation, accesses: int) -> bool:
-    return bool(observation and observation.result and observation.evidence.accesses == accesses)
 
 
 def _others(trace: Trace) -> dict[str, list[tuple[int, str | None]]]:

@@ -12,6 +12,7 @@ from ..diagnosis import Observation, diagnose
 from ..exercises.cases import Tag
 from ..exercises.spec import Blanks
 from ..verdict import Finding, Slug
+from . import nodes
 from .trials import Trials, traces_of
 
 # Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
@@ -26,7 +27,7 @@ def wrong_blanks(trials: Trials) -> dict[str, Finding] | None:
     """The blanks that are wrong, with what is wrong; None for a kernel that is not the starter's any more."""
     blanks = trials.exercise.blanks
     try:
-        modules = spliced(trials.source, blanks)
+        modules = spliced(trials.source, blanks.template, blanks.kernel, blanks.names)
     except Restructured:
         return None
     telling, names = [drawn for drawn in trials.cases if tells(drawn.case.about)], list(modules)
@@ -79,7 +80,8 @@ class Restructured(Exception):
     """The learner's kernel is not the starter's with other expressions. The message says where."""
 
 
-def spliced(source: str, blanks: Blanks) -> dict[str, str]:
+@functools.lru_cache(256)
+def spliced(source: str, text: str, kernel: str, names: tuple[str, ...]) -> dict[str, str]:
     """By the name of a blank: the template's module with the learner's expression in this one place.
 
     A blank in which the learner writes what the template has is left out: it is right.
@@ -89,11 +91,6 @@ def spliced(source: str, blanks: Blanks) -> dict[str, str]:
     assignment at the same position among the assignments to that name. Constants of the learner's module are replaced
     by their numbers.
     """
-    return dict(_spliced(source, blanks.template, blanks.kernel, blanks.names))
-
-
-@functools.lru_cache(256)
-def _spliced(source: str, text: str, kernel: str, names: tuple[str, ...]) -> dict[str, str]:
     learner, template = _Module(source, kernel), _Module(text, kernel)
     found, right = {}, template.text()
     for name in names:
@@ -105,7 +102,9 @@ def _spliced(source: str, text: str, kernel: str, names: tuple[str, ...]) -> dic
         # a name that nobody defines stays, for the compiler to refuse
         if unknown := (_loaded(expression) - template.known(before=ours[position])) & learner.defined():
             raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel does not define before it")
-        found[name] = template.with_value(ours[position], expression)
+        before, ours[position].value = ours[position].value, expression
+        found[name] = template.text()
+        ours[position].value = before
     return {name: module for name, module in found.items() if module != right}
 
 
@@ -114,8 +113,8 @@ class _Module:
 
     def __init__(self, source: str, kernel: str):
         try:
-            self.tree = _Whole().visit(ast.parse(source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self.tree = ast.fix_missing_locations(_Whole().visit(ast.parse(source)))
+        except nodes.UNREADABLE as error:
             raise Restructured("it is not Python") from error
         found = [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name == kernel]
         if not found:
@@ -136,12 +135,12 @@ class _Module:
 
     def places(self, name: str) -> list[ast.stmt]:
         """Statements whose `.value` can fill the blank, in order: assignments to `name`, or calls of tl.store."""
-        nodes = [n for n in ast.walk(self.kernel) if isinstance(n, (ast.Assign, ast.AnnAssign, ast.Expr)) and n.value]
-        nodes.sort(key=lambda n: (n.lineno, n.col_offset))
+        found = [n for n in ast.walk(self.kernel) if isinstance(n, (ast.Assign, ast.AnnAssign, ast.Expr)) and n.value]
+        found.sort(key=lambda n: (n.lineno, n.col_offset))
         if name == "store":
-            calls = [n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+            calls = [n for n in found if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
             return [n for n in calls if self.path(n.value.func) == "triton.language.store"]
-        return [n for n in nodes if isinstance(target := _target(n), ast.Name) and target.id == name]
+        return [n for n in found if isinstance(target := _target(n), ast.Name) and target.id == name]
 
     def path(self, node: ast.expr) -> str:
         """The full name of a function of a module: "triton.language.store"; "" if it is none."""
@@ -167,12 +166,6 @@ class _Module:
         found |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         return found | {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)} | self.imported.keys()
 
-    def with_value(self, place: ast.stmt, expression: ast.expr) -> str:
-        before, place.value = place.value, expression
-        text = self.text()
-        place.value = before
-        return text
-
     def text(self) -> str:
         return ast.unparse(ast.fix_missing_locations(self.tree)) + "\n"
 
@@ -184,11 +177,7 @@ def _target(node: ast.stmt) -> ast.expr | None:
 class _Whole(ast.NodeTransformer):
     """Rewrites `x += y` as `x = x + y`, so that every assignment has its whole right-hand side."""
 
-    def visit_AugAssign(self, node):
-        if not isinstance(node.target, ast.Name):
-            return node
-        value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
-        return ast.fix_missing_locations(ast.copy_location(ast.Assign([node.target], value), node))
+    visit_AugAssign = staticmethod(nodes.assigned)
 
 
 class _Names(ast.NodeTransformer):
@@ -226,9 +215,8 @@ class _Names(ast.NodeTransformer):
 
 
 def _loaded(expression: ast.expr) -> set[str]:
-    nodes = (n for n in ast.walk(expression) if isinstance(n, ast.Name))
-    own = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return {n.id for n in nodes} - own
+    names = [n for n in ast.walk(expression) if isinstance(n, ast.Name)]
+    return {n.id for n in names} - {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
 
 def _number(value: ast.expr) -> ast.expr | None:

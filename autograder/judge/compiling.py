@@ -40,75 +40,62 @@ def refusal(runs: Runs, traces: list[Trace]) -> Finding | None:
     """Why a compiler does not accept the kernels that an answer launched; None if it does."""
     if not TARGETS or not runs.judge.compiles:
         return None
-    asked = _Asked(runs)
     chosen = _chosen([launch for trace in traces for launch in trace.launches], runs.programs)
-    groups = [[_case(launch, target) for target in TARGETS] for launch in chosen]
-    asked.compile([group[0] for group in groups])
-    # one compiler that accepts a program is enough
-    asked.compile([case for group in groups if asked.refuses(group[0]) for case in group[1:]])
-    return next(filter(None, map(asked.finding, groups)), None)
+    groups = [[CompileCase(launch.on(target), launch.options, target) for target in TARGETS] for launch in chosen]
+    said = _said(runs, [group[0] for group in groups])
+    refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
+    said |= _said(runs, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
+    return next(filter(None, (_finding([said.get(_key(case)) for case in group]) for group in groups)), None)
 
 
-class _Asked:
-    """What the compiler said of each case, by its key: a Trouble, bytes of shared memory, or None if it is not here."""
+def _said(runs: Runs, cases: list[CompileCase]) -> dict[str, Trouble | int | None]:
+    """What the compiler says of each case, by its key: a Trouble, bytes of shared memory, or None if it is not here.
 
-    def __init__(self, runs: Runs):
-        self.runs = runs
-        self.said: dict[str, Trouble | int | None] = {}
+    Asks the box for the cases that are not remembered. A case may stay without a result.
+    """
+    keys = {_key(case): case for case in cases}
+    said = {key: _remembered[key] for key in keys if key in _remembered}
+    waiting = [key for key in keys if key not in said]
+    for _ in range(ATTEMPTS if waiting else 0):
+        asked = tuple(keys[key] for key in waiting)
+        named = {case.program: runs.programs[case.program] for case in asked}
+        outcome = runs.run(CompileRequest(runs.source, asked, named))
+        reports = outcome.by_case(len(waiting))
+        said |= {waiting[position]: _result(waiting[position], report) for position, report in reports.items()}
+        waiting = [key for key in waiting if key not in said]
+        if outcome.exceeded or not waiting:
+            break
+    return said
 
-    def compile(self, cases: list[CompileCase]) -> None:
-        """Asks the box for the cases that are not remembered. A case may stay without a result."""
-        keys = {_key(case): case for case in cases}
-        self.said |= {key: _remembered[key] for key in keys if key in _remembered}
-        waiting = [key for key in keys if key not in self.said]
-        for _ in range(ATTEMPTS):
-            if not waiting:
-                return
-            cases = tuple(keys[key] for key in waiting)
-            named = {case.program: self.runs.programs[case.program] for case in cases}
-            outcome = self.runs.run(CompileRequest(self.runs.source, cases, named))
-            reports = outcome.by_case(len(waiting))
-            for position, report in reports.items():
-                self._take(waiting[position], report)
-            waiting = [key for position, key in enumerate(waiting) if position not in reports]
-            if outcome.exceeded:
-                return
 
-    def _take(self, key: str, report: Report | Outcome) -> None:
-        if isinstance(report, Outcome):  # not remembered: it may depend on the machine
-            self.said[key] = Trouble("compile-time" if report.exceeded else "compile-crash")
-            return
-        if report.error and report.error.kind != "compile":
-            raise RuntimeError(f"the compiler's job failed: {report.error.kind} {report.error.message[:200]}")
-        with _remembering:
-            self.said[key] = _remembered[key] = report.error or report.value
-            while len(_remembered) > MAX_REMEMBERED:
-                del _remembered[next(iter(_remembered))]
+def _result(key: str, report: Report | Outcome) -> Trouble | int | None:
+    """What a report says, which is remembered; how its process ended is not: it may depend on the machine."""
+    if isinstance(report, Outcome):
+        return Trouble("compile-time" if report.exceeded else "compile-crash")
+    if report.error and report.error.kind != "compile":
+        raise RuntimeError(f"the compiler's job failed: {report.error.kind} {report.error.message[:200]}")
+    with _remembering:
+        _remembered[key] = report.error or report.value
+        while len(_remembered) > MAX_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+    return report.error or report.value
 
-    def refuses(self, case: CompileCase) -> bool:
-        """Whether there is no program for this target."""
-        return type(self.said.get(_key(case))) is not int
 
-    def finding(self, cases: list[CompileCase]) -> Finding | None:
-        """About one program for each target. All must fail: one alone may be Triton's own fault.
+def _finding(said: list[Trouble | int | None]) -> Finding | None:
+    """About one program for each target. All must fail: one alone may be Triton's own fault.
 
-        What took too long is not said to fail: large blocks take long, and are right.
-        """
-        said = [self.said.get(_key(case)) for case in cases]
-        if all(isinstance(each, Trouble) and each.kind != "compile-time" for each in said):
-            return refused(said[0])
-        needed = said[0] if TARGETS[0] == "cuda" else None
-        if type(needed) is int and needed > SHARED_MEMORY:
-            return too_much_shared_memory(needed, SHARED_MEMORY)
-        return None
+    What took too long is not said to fail: large blocks take long, and are right.
+    """
+    if all(isinstance(each, Trouble) and each.kind != "compile-time" for each in said):
+        return refused(said[0])
+    needed = said[0] if TARGETS[0] == "cuda" else None
+    if type(needed) is int and needed > SHARED_MEMORY:
+        return too_much_shared_memory(needed, SHARED_MEMORY)
+    return None
 
 
 def _key(case: CompileCase) -> str:
     return hashlib.sha256(json.dumps([case.program, case.options, case.target]).encode()).hexdigest()
-
-
-def _case(launch: Launch, target: str) -> CompileCase:
-    return CompileCase(launch.on(target), launch.options, target)
 
 
 def _chosen(launches: list[Launch], programs: dict[str, str]) -> list[Launch]:
@@ -213,15 +200,12 @@ def operator_finding(trials: Trials) -> Finding | None:
     reports = trials.ask(request)
     for drawn, report in zip(asked, map(reports.get, range(len(asked)))):
         if isinstance(report, Report) and report.error and report.error.kind == "operator":
-            return _told(trials.exercise.entry, report.error)
+            trouble = report.error
+            fakeless = "no fake impl" in trouble.message  # these words are torch's
+            slug, happened, means, advice = REFUSED["no fake" if fakeless else trouble.construct]
+            said = re.sub(r" \(with implementation in .*?>\)", "", trouble.message.strip().split("\n\n")[0])  # a path
+            happened = happened.format(entry=trials.exercise.entry) + f" {said[:400]}" * bool(said)
+            return Finding(slug, happened, means, advice, trouble.line, trouble.code)
         if isinstance(report, Outcome) or report and report.error:
             return diagnose(trials.unplanned(drawn, report, True))
     return None
-
-
-def _told(entry: str, trouble: Trouble) -> Finding:
-    fakeless = "no fake impl" in trouble.message  # these words are torch's
-    slug, happened, means, advice = REFUSED["no fake" if fakeless else trouble.construct]
-    said = re.sub(r" \(with implementation in .*?>\)", "", trouble.message.strip().split("\n\n")[0])  # a path
-    happened = happened.format(entry=entry) + f" {said[:400]}" * bool(said)
-    return Finding(slug, happened, means, advice, trouble.line, trouble.code)

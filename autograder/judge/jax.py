@@ -22,8 +22,7 @@ from ..answer import is_starter
 from ..box import Outcome
 from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot, read_result
-from ..diagnosis import Observation, diagnose, overall
-from ..diagnosis.maps import error_map
+from ..diagnosis import Observation, diagnose, error_map, overall
 from ..diagnosis.observation import Comparison
 from ..exercises import find
 from ..exercises.cases import Case, Cotangent, Strided, Tag, Varying

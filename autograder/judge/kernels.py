@@ -8,8 +8,7 @@ from functools import partial
 
 from ..answer import is_starter
 from ..box.wire.requests import PlanRequest
-from ..diagnosis import Observation, diagnose, overall, with_wrong_steps
-from ..diagnosis.maps import error_map
+from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips

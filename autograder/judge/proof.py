@@ -50,21 +50,17 @@ def prove(judge, kind: str) -> None:
     for known in KINDS[kind]():
         verdict = judge.verdict_on(known.exercise, known.source)
         if verdict.diagnosis != known.slug or verdict.passed == bool(known.slug):
-            raise CannotJudge(_refusal(judge.backend, kind, known, verdict))
+            versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+            expected = f"a wrong answer ({known.slug})" if known.slug else "a right answer"
+            got = "passed" if verdict.passed else f"{verdict.diagnosis}: {' '.join(verdict.message.split())[:300]}"
+            raise CannotJudge(
+                f"this installation cannot judge {kind} exercises ({versions}; {judge.backend}). No points are lost. "
+                f"The judge tested {expected} that it knows, and got: {got} What to do: run `workshop doctor`, and "
+                "install versions of torch and Triton that README lists as tested."
+            )
     with contextlib.suppress(OSError):  # without a home folder, each process runs the test again
         remembered.parent.mkdir(parents=True, exist_ok=True)
         remembered.touch()
-
-
-def _refusal(backend: str, kind: str, known: Known, verdict) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in stack().items())
-    expected = f"a wrong answer ({known.slug})" if known.slug else "a right answer"
-    got = "passed" if verdict.passed else f"{verdict.diagnosis}: {' '.join(verdict.message.split())[:300]}"
-    return (
-        f"this installation cannot judge {kind} exercises ({versions}; {backend}). No points are lost. "
-        f"The judge tested {expected} that it knows, and got: {got} "
-        "What to do: run `workshop doctor`, and install versions of torch and Triton that README lists as tested."
-    )
 
 
 def _remembered(backend: str, confined: bool, kind: str) -> Path:

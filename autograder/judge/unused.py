@@ -53,7 +53,8 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
         return finding
     kernels = list(_kernels(traces))
     kinds = ["mask", "parameter", "step", "loop", "line"] if finding.slug in _OUTSIDE else [*_TOLD][:4]
-    for wanted in sorted(kinds, key=lambda kind: kind == "mask" and _has(kernels, "parameter")):
+    has_parameter = any(each.kind == "parameter" for _, unused in kernels for each in unused)
+    for wanted in sorted(kinds, key=lambda kind: kind == "mask" and has_parameter):
         for kernel, unused in kernels:
             for each in unused:
                 if each.kind == wanted and (wanted != "mask" or each.line == finding.line):
@@ -88,10 +89,6 @@ def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Fin
     if kind == "line" and finding.slug in _ADVISED:
         return replace(finding, means=f"{means} {finding.means}", **shown)
     return replace(finding, means=f"{means} {finding.means}".strip(), advice=advice, second=None, **shown)
-
-
-def _has(kernels: list, kind: str) -> bool:
-    return any(each.kind == kind for _, unused in kernels for each in unused)
 
 
 def _kernels(traces: Iterable[Trace]) -> Iterator[tuple[str, list[Unused]]]:

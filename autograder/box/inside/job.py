@@ -78,6 +78,9 @@ class Refused(Exception):
         vars(self).update(told)
 
 
+_code_of = functools.lru_cache(64)(compile)
+
+
 def show_source(source: str, filename: str = ANSWER) -> None:
     """Stores the text in linecache: there a line of it can be quoted, and Triton (inspect.getsource) looks for it."""
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
@@ -87,13 +90,8 @@ def load(source: str, filename: str = ANSWER) -> dict:
     """Executes `source`."""
     show_source(source, filename)
     sys.modules["answer"] = module = ModuleType("answer")  # dataclasses look up the module of a class
-    exec(_code_of(source, filename), module.__dict__)
+    exec(_code_of(source, filename, "exec"), module.__dict__)
     return module.__dict__
-
-
-@functools.lru_cache(64)
-def _code_of(source: str, filename: str):
-    return compile(source, filename, "exec")
 
 
 def learner_function(source: str, entry: str):

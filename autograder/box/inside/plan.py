@@ -38,7 +38,7 @@ from workshop.device import Device as Described
 
 from ...tensors import storage_of
 from ..wire.answers import Report, Trace, to_json
-from ..wire.requests import Decoy, Device, Plain, PlanCase, Shown
+from ..wire.requests import Decoy, Device, PlanCase, Shown, ValueCase
 from .job import Job, Refused, describe, learner_function, load
 from .recorder import Earlier, Launches, Recorder, tensors_in
 from .replay import decoys
@@ -56,7 +56,7 @@ def run(job: Job) -> None:
     # Of several sources somebody asks only which one computes what it should; no compiler gets their programs.
     launches = Launches(job.backend, job.request.known, one_vendor=len(job.request.sources) > 1)
     launches.install()
-    sent: dict[str, int] = {}
+    sent: dict[str, int] = {}  # by a trace as text: the first case that has it
     for number, shown in enumerate(job.request.worlds or (None,)):
         with World(shown, job.device) as world:
             launches.vendor = shown.device if shown and shown.device != "cpu" else job.backend
@@ -64,7 +64,9 @@ def run(job: Job) -> None:
             for index, case in enumerate(job.request.cases):
                 if case.world == number:
                     report = _report(index, case, functions[case.source], launches, job.interpreted)
-                    job.report(_shortened(report, sent))
+                    if report.trace is not None and (first := sent.setdefault(to_json(report.trace), index)) != index:
+                        report = Report(index, same=first)
+                    job.report(report)
     job.report(Report(None, found=launches.programs.news()))
 
 
@@ -86,14 +88,6 @@ def _report(index: int, case: PlanCase, function: _Function, launches: Launches,
         return Report(index, trace=trace, programs=launches.programs.unsent(trace))
     except BaseException as error:
         return Report(index, error=describe(error))
-
-
-def _shortened(report: Report, sent: dict[str, int]) -> Report:
-    """The report, or where an earlier one had the same trace. sent: by the trace as text."""
-    if report.trace is None:
-        return report
-    first = sent.setdefault(to_json(report.trace), report.case)
-    return report if first == report.case else Report(report.case, same=first)
 
 
 class _Function:
@@ -208,13 +202,12 @@ def _again(arguments: tuple, known: list) -> list:
 def call(job: Job) -> None:
     sources, entry = job.request.sources, job.request.entry
     function = functools.cache(lambda n: load(sources[n])[entry] if n else learner_function(sources[0], entry))
-    job.each(lambda case: Report(
-        has_value=True, value=_plain_result(function(case.source)(*map(_argument, case.arguments)))
-    ))  # fmt: skip
 
+    def called(case: ValueCase) -> Report:
+        arguments = (DeviceFacts(**a.device) if isinstance(a, Device) else a.plain for a in case.arguments)
+        return Report(has_value=True, value=_plain_result(function(case.source)(*arguments)))
 
-def _argument(argument: Plain | Device):
-    return DeviceFacts(**argument.device) if isinstance(argument, Device) else argument.plain
+    job.each(called)
 
 
 def _plain_result(result, depth: int = 0):
@@ -369,9 +362,23 @@ def _patches(shown: Shown, where: torch.device) -> list:
     """What stands in place of the functions that are asked about a device."""
     if shown.device == "cpu":
         return []
-    facts = _facts(shown)
-    properties = _properties(facts, shown)
-    hip = shown.device == "hip"
+    facts, hip = _facts(shown), shown.device == "hip"
+    major, minor = map(int, re.search(r"(\d)(\d)", facts.arch).groups())
+    properties = SimpleNamespace(  # what torch.cuda.get_device_properties gives
+        name=facts.name,
+        multi_processor_count=shown.multiprocessors,
+        major=major,
+        minor=minor,
+        total_memory=MEMORY,
+        warp_size=facts.warp_size,
+        regs_per_multiprocessor=facts.registers,
+        shared_memory_per_block=48 << 10,
+        shared_memory_per_block_optin=facts.shared_memory,
+        shared_memory_per_multiprocessor=facts.shared_memory,
+        max_threads_per_multi_processor=facts.max_threads,
+        L2_cache_size=50 << 20,
+        gcnArchName=facts.arch,
+    )
     stream = SimpleNamespace(cuda_stream=0, device=where, synchronize=_nothing, wait_stream=_nothing)
     of_torch = {
         "is_available": lambda: True,
@@ -379,7 +386,7 @@ def _patches(shown: Shown, where: torch.device) -> list:
         "device_count": lambda: 2 if shown.card else 1,
         "current_device": lambda: 0,
         "get_device_name": lambda device=None: facts.name,
-        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_capability": lambda device=None: (major, minor),
         "get_device_properties": lambda device=None: properties,
         "mem_get_info": lambda device=None: (MEMORY, MEMORY),
         "current_stream": lambda device=None: stream,
@@ -405,26 +412,6 @@ def _patches(shown: Shown, where: torch.device) -> list:
 
 def _facts(shown: Shown) -> DeviceFacts:
     return KNOWN_DEVICES[CARDS[shown.device][shown.card]]
-
-
-def _properties(facts: DeviceFacts, shown: Shown) -> SimpleNamespace:
-    """What torch.cuda.get_device_properties gives."""
-    major, minor = map(int, re.search(r"(\d)(\d)", facts.arch).groups())
-    return SimpleNamespace(
-        name=facts.name,
-        multi_processor_count=shown.multiprocessors,
-        major=major,
-        minor=minor,
-        total_memory=MEMORY,
-        warp_size=facts.warp_size,
-        regs_per_multiprocessor=facts.registers,
-        shared_memory_per_block=48 << 10,
-        shared_memory_per_block_optin=facts.shared_memory,
-        shared_memory_per_multiprocessor=facts.shared_memory,
-        max_threads_per_multi_processor=facts.max_threads,
-        L2_cache_size=50 << 20,
-        gcnArchName=facts.arch,
-    )
 
 
 class _Driver(StandInDriver):

@@ -227,11 +227,6 @@ class Recorder(TorchDispatchMode):
         self._note(operator, args, kwargs, inputs, result)
         return result
 
-    def check_devices(self, kernel: str, arguments: dict):
-        for name, tensor in arguments.items():
-            if isinstance(tensor, torch.Tensor):
-                self._check_device(tensor, f"{name}, an argument of {kernel},")
-
     def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, found: Found,
                tuned: Tuned | None = None):  # fmt: skip
         """leaves: label, value and type of each argument that is not a constant. found: its programs."""
@@ -251,7 +246,7 @@ class Recorder(TorchDispatchMode):
             return self._encode(value)
         return {"text": (value if isinstance(value, str) else type(value).__name__)[:32]}
 
-    def _check_device(self, tensor: torch.Tensor, what: str):
+    def check_device(self, tensor: torch.Tensor, what: str):
         if tensor.device.type != self.device.type:
             words = f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}"
             raise Refused(words, kind="wrong-device")
@@ -358,7 +353,7 @@ class Recorder(TorchDispatchMode):
         Raises HostArithmetic if one of them is a computation by torch. Raises KeptTensor if the result depends on
         memory of an earlier call, or an earlier result was changed.
         """
-        self._check_device(result, "the returned tensor")
+        self.check_device(result, "the returned tensor")
         number = self._number(result)
         if any(noted.changes and "the result" in map(self.earlier.what, noted.writes) for noted in self.noted):
             raise KeptTensor("the result")
@@ -499,7 +494,9 @@ class Launches:
             raise UnknownOption(f"{name}() got an unexpected keyword argument {option!r}", **of_another_version)
         check_options(options, self.vendor)
         shape = launch.grid_of(grid, bound)
-        self.recorder.check_devices(name, bound)
+        for label, tensor in bound.items():
+            if isinstance(tensor, torch.Tensor):
+                self.recorder.check_device(tensor, f"{label}, an argument of {name},")
         options = {k: int(v) for k, v in options.items() if k in OPTIONS and isinstance(v, int)}
         try:
             special = launch.specialise(kernel, bound)
