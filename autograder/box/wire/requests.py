@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
-import torch
-
-from ...tensors import DTYPES, dtype_name, from_bytes, to_bytes
 from .answers import Found, Trace, reader, to_json
+
+if TYPE_CHECKING:  # a box is started before torch is imported here
+    import torch
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
@@ -340,6 +340,8 @@ class Packer:
 
     def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None, shift: int = 0) -> TensorSpec:
         """Packs a tensor, once for each object. `stride` and `shift` are the layout that the learner's code gets."""
+        from ...tensors import dtype_name, to_bytes
+
         if id(values) not in self._packed:
             raw = to_bytes(values)
             self._packed[id(values)] = (values, len(self._memory), len(raw))
@@ -357,6 +359,8 @@ class Packer:
 
 def read_tensor(spec: TensorSpec, tensors: memoryview) -> torch.Tensor:
     """A contiguous tensor from the job's memory."""
+    from ...tensors import DTYPES, from_bytes
+
     return from_bytes(tensors[spec.offset : spec.offset + spec.bytes], DTYPES[spec.dtype], spec.shape)
 
 
@@ -368,4 +372,6 @@ def write_result(slot: Slot, output, raw: bytes) -> None:
 
 def read_result(slot: Slot, output: bytes, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
     """The tensor of this dtype and shape in a slot of the output."""
+    from ...tensors import from_bytes
+
     return from_bytes(output[slot.offset : slot.offset + slot.capacity], dtype, shape)
