@@ -183,11 +183,6 @@ class Comparison:
         return self.value.isnan() & ~self.expected.isnan() | made_infinite
 
     @cached_property
-    def made_infinite(self) -> bool:
-        """Whether an element is infinite where the reference is finite."""
-        return bool((torch.isinf(self.value) & self.made_not_finite).any())
-
-    @cached_property
     def row_sum_error(self) -> float:
         """The largest relative error of a row's sum; 0 where the output is no matrix of long rows, or no sum is finite.
 
@@ -263,13 +258,9 @@ class Comparison:
     def ratio(self) -> float | None:
         """The factor between output and reference, if it is the same for all elements, and none is wrong otherwise."""
         both = torch.isfinite(self.value) & torch.isfinite(self.expected)
-        all_finite = bool((both | ~torch.isfinite(self.expected) & ~self.bad).all())
-        return self.ratio_where_finite if all_finite else None
-
-    @cached_property
-    def ratio_where_finite(self) -> float | None:
-        """The same, without the elements that are infinite or NaN."""
-        usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & self.weighty
+        if not bool((both | ~torch.isfinite(self.expected) & ~self.bad).all()):
+            return None
+        usable = both & self.weighty
         if not usable.any():
             return None
         ratios = self.value[usable] / self.expected[usable]

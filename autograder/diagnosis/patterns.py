@@ -87,7 +87,8 @@ def not_finite(o: Observation) -> Finding | None:
     if c is None or not c.made_not_finite.any():
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
-    only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
+    made_infinite = bool((torch.isinf(c.value) & c.made_not_finite).any())
+    only_infinite = made_infinite and not bool((c.bad & ~c.made_not_finite).any())
     numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
     largest = max((float(x.abs().max()) for x in numbers), default=0.0)
     if only_infinite and c.bound.row_sum is not None and largest < MOST_FOR_EXP:

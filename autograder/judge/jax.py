@@ -141,7 +141,8 @@ class JaxJudgement(Runs):
     def _add(self, case: Case, call: Call, drawn: tuple, configuration: int) -> None:
         """Adds a call. A gradient is two: its value comes from the forward rule, and is judged, too."""
         cotangent = next((a.values for a in drawn if isinstance(a, Cotangent)), None)
-        arguments = tuple(_value(a, call.variant) for a in drawn if not isinstance(a, Cotangent))
+        given = (a.values[call.variant] if isinstance(a, Varying) else a for a in drawn if not isinstance(a, Cotangent))
+        arguments = tuple(a.values if isinstance(a, Strided) else a for a in given)
         first = next(a for a in arguments if isinstance(a, torch.Tensor))
         dtype, forward = self.exercise.output_dtype or first.dtype, None
         for part in ("value", "gradient") if call.grad else ("result",):
@@ -252,12 +253,6 @@ class JaxJudgement(Runs):
         evidence = report.evidence if drawn.call.needs_kernel else replace(report.evidence, launched=("any",))
         drawn.seen = {"result": report.result, "evidence": evidence, **facts(trace)}
         drawn.got = read_result(slot, output, drawn.dtype, drawn.shape)
-
-
-def _value(argument, variant: int):
-    if isinstance(argument, Varying):
-        return argument.values[variant]
-    return argument.values if isinstance(argument, Strided) else argument
 
 
 def _of_jax(o: Observation) -> Finding | None:

@@ -104,10 +104,6 @@ class _Function:
     def places(self) -> set[str]:
         return {n.id for n in self.addresses if isinstance(n, ast.Name)}
 
-    @cached_property
-    def has_tiles(self) -> bool:
-        return any(isinstance(n, ast.Subscript) and ast.unparse(n.slice) in _AXES for n in self.expressions)
-
     @property
     def parameters(self) -> list[str]:
         return [kind for kind, line in self.of.values() if not line]
@@ -240,13 +236,14 @@ def _numbers(function: _Function) -> Iterator[Change]:
 
 def _calls(function: _Function) -> Iterator[Change]:
     """Another function, one too many, a tile that is not turned; a term too many."""
+    has_tiles = any(isinstance(n, ast.Subscript) and ast.unparse(n.slice) in _AXES for n in function.expressions)
     for node in function.expressions:
         called = _method(node)
         if called in _FUNCTIONS:
             yield node, ast.Call(ast.Attribute(node.func.value, _FUNCTIONS[called]), node.args, node.keywords)
         if called in ("exp", "log", "trans", "sqrt", "abs") and node.args:
             yield node, node.args[0]
-        if called == "store" and function.has_tiles:
+        if called == "store" and has_tiles:
             for each in (*node.args[1:], *(each.value for each in node.keywords if each.arg == "mask")):
                 yield each, ast.Call(ast.Attribute(ast.Name("tl"), "trans"), [each], [])
         if isinstance(node, ast.BinOp) and function.kind(node) == "value":

@@ -52,7 +52,8 @@ class _Called(TorchDispatchMode):
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         result = operator(*args, **(kwargs or {}))
         if operator.namespace not in ("aten", "prims") and all(operator != known for known, *_ in self.operators):
-            self.operators.append((operator, _fresh(args), kwargs or {}, _strides(result)))
+            leaves = (a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a for a in args)
+            self.operators.append((operator, tuple(leaves), kwargs or {}, _strides(result)))
         return result
 
 
@@ -111,11 +112,6 @@ def _check_strides(operator, args, kwargs, strides: list) -> None:
 
 def _strides(result) -> list:
     return [each.stride() for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
-
-
-def _fresh(args):
-    """The arguments of a call as leaves of the graph."""
-    return tuple(a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a for a in args)
 
 
 def warm_up() -> None:

@@ -392,7 +392,7 @@ def _patches(shown: Shown, where: torch.device) -> list:
         "current_stream": lambda device=None: stream,
         "default_stream": lambda device=None: stream,
         "device": lambda device=None: contextlib.nullcontext(),
-        "_lazy_init": _not_shown,
+        "_lazy_init": mock.Mock(side_effect=NotShown("no card is here")),
     }
     of_torch |= dict.fromkeys(("init", "synchronize", "set_device", "empty_cache"), _nothing)
     described = Described(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
@@ -436,7 +436,3 @@ class _Driver(StandInDriver):
 
 def _nothing(*_, **__):
     return None
-
-
-def _not_shown(*_, **__):
-    raise NotShown("no card is here")
