@@ -101,7 +101,10 @@ def _elected(failed: Failed) -> tuple[Observation, Finding]:
     """
     failed = [(o, f) for o, f in failed if not f.slug.of_right_numbers] or failed
     failed = [(o, f) for o, f in failed if o.case.gradient is None] or failed
-    telling = [(o, f) for o, f in failed if _is_ordinary(o)]
+    # in few or equal elements, and in values where much becomes NaN, patterns cannot be told apart
+    unusual = UNUSUAL | {Tag.SHORT}
+    varied = ((o, f) for o, f in failed if o.comparison is None or o.comparison.varies)
+    telling = [(o, f) for o, f in varied if not o.case.about & unusual]
     telling = telling or [(o, f) for o, f in failed if Tag.FAR not in o.case.about] or failed
     if any(o.comparison and _has_a_full_block(o) for o, _ in telling):
         telling = [(o, f) for o, f in telling if _has_a_full_block(o)]
@@ -110,11 +113,6 @@ def _elected(failed: Failed) -> tuple[Observation, Finding]:
     return min(
         ((o, f) for o, f in telling if f.slug == elected), key=lambda each: (not each[1].sure, each[1].line is None)
     )
-
-
-def _is_ordinary(o: Observation) -> bool:
-    """Whether patterns can be told apart: not in few or equal elements, nor in values where much becomes NaN."""
-    return not o.case.about & (UNUSUAL | {Tag.SHORT}) and (o.comparison is None or o.comparison.varies)
 
 
 def _has_a_full_block(o: Observation) -> bool:

@@ -9,6 +9,7 @@ the small size.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -37,12 +38,7 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
     """The finding about a wrong answer, explained by a grid that does not follow the configuration, if one does not."""
     if finding.slug not in (Slug.UNWRITTEN_OUTPUT, Slug.TAIL_WRONG):
         return finding
-    short = []
-    for i, trace in trials.traces.items():
-        for launch in trace.tuned:
-            block, elements = launch.args.get("BLOCK_SIZE"), trials.cases[i].expected.numel()
-            if type(block) is int and launch.programs * block < elements:
-                short.append((launch.programs, block, elements, trials.cases[i].case.name))
+    short = [each for each in _grids(trials) if each[0] * each[1] < each[2]]
     if not short or all(programs == elements // block for programs, block, elements, _ in short):
         return finding  # the grid follows, and is rounded down: a difference says so
     programs, block, elements, name = short[0]
@@ -62,18 +58,22 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
 
 def about_idle_programs(trials: Trials) -> str:
     """A remark about a right answer whose grid has programs without a block, in one of its configurations."""
-    for i, trace in trials.traces.items():
-        for launch in trace.tuned:
-            programs, block = launch.programs, launch.args.get("BLOCK_SIZE")
-            elements = trials.cases[i].expected.numel()
-            if type(block) is int and elements and (programs - 1) * block >= elements:
-                enough = -(-elements // block)
-                return (
-                    f"With BLOCK_SIZE = {block} the grid started {programs} programs, and {enough} would do "
-                    f"({trials.cases[i].case.name}): the others find no elements. A grid that is a function of meta "
-                    "follows the block size."
-                )
+    for programs, block, elements, name in _grids(trials):
+        if elements and (programs - 1) * block >= elements:
+            return (
+                f"With BLOCK_SIZE = {block} the grid started {programs} programs, and {-(-elements // block)} would do "
+                f"({name}): the others find no elements. A grid that is a function of meta follows the block size."
+            )
     return ""
+
+
+def _grids(trials: Trials) -> Iterator[tuple[int, int, int, str]]:
+    """Of each autotuned launch: its programs, its BLOCK_SIZE, the elements of the result and the name of the case."""
+    for i, trace in trials.traces.items():
+        case = trials.cases[i]
+        for launch in trace.tuned:
+            if type(block := launch.args.get("BLOCK_SIZE")) is int:
+                yield launch.programs, block, case.expected.numel(), case.case.name
 
 
 def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:

@@ -224,12 +224,12 @@ class JaxJudgement(Runs):
         return call, replace(finding, case=case.name)
 
     def _worst(self, calls: list[JaxCall]) -> tuple[JaxCall | None, Finding | None]:
-        found = [(call, finding) for call in calls if (finding := self._diagnose(call))]
+        found = []
+        for call in calls:
+            o = call.observation(self.judge.backend)
+            if finding := _of_jax(o) or _no_kernel(o, call.part) or _explained(diagnose(o), o.trouble):
+                found.append((call, finding))
         return min(found, key=lambda each: each[1].slug.rank, default=(calls[0] if calls else None, None))
-
-    def _diagnose(self, call: JaxCall) -> Finding | None:
-        o = call.observation(self.judge.backend)
-        return _of_jax(o) or _no_kernel(o, call.part) or _explained(diagnose(o), o.trouble)
 
     def _plan(self) -> None:
         """Traces the calls. Those under jit share a trace if nothing that JAX sees differs. Plain calls do not."""

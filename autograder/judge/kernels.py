@@ -50,12 +50,11 @@ class KernelJudgement:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
         self.large = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
         sizes = [case.planned(number) for number, case in enumerate(self.large)]
-        self.beyond = [] if self.trials.on_gpu else large.beyond(self.trials)
-        if self.trials.on_gpu and sizes:
-            request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
-            self.large_plans = self.trials.ask(request)
         if self.trials.on_gpu:
+            request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
+            self.large_plans = self.trials.ask(request) if sizes else {}
             return None
+        self.beyond = large.beyond(self.trials)
         found, plans = inconsistency(self.trials, [*sizes, *(each.planned() for each in self.beyond)])
         self.large_plans = {i: each for i, each in plans.items() if i < len(sizes)}
         self.beyond_plans = {i - len(sizes): each for i, each in plans.items() if i >= len(sizes)}
