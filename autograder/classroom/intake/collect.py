@@ -47,7 +47,16 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
                 report.collected.append((who, assignment, shown(latest[0].path)))
                 classlist.late -= {(who, assignment)}
                 classlist.late |= {(who, assignment)} if latest[0].named.late else set()
-    _say_timeless(course, timeless, report)
+    rules = course.rules()
+    unknown = sum(
+        path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
+        for who, a, path in report.collected
+    )
+    if unknown:
+        report.notes.append(
+            f"{unknown} notebooks came without a time (the zips of Moodle and Canvas have none), so nobody is late by "
+            "it; course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
+        )
     if others := course.outdated():
         report.notes.append(
             f"release/ has another {', '.join(others)} than the lessons here; `autograder update` brings these in"
@@ -73,25 +82,11 @@ def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool,
             )
 
 
-def _say_timeless(course: Course, timeless: set[str], report: CollectReport) -> None:
-    """A note about what is due and came without a time: it cannot be late."""
-    rules = course.rules()
-    unknown = sum(
-        path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
-        for who, a, path in report.collected
-    )
-    if unknown:
-        report.notes.append(
-            f"{unknown} notebooks came without a time (the zips of Moodle and Canvas have none), so nobody is late by "
-            "it; course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
-        )
-
-
 def _latest(
     who: str, assignment: str, copies: list[Identified], course: Course, report: CollectReport
 ) -> tuple[Identified, bytes] | None:
     """The latest copy that can be read, with its content as a notebook."""
-    older = sorted(copies, key=lambda one: _rank(one))
+    older = sorted(copies, key=_rank)
     while older:
         latest = older.pop()
         path = latest.path

@@ -33,12 +33,11 @@ class Lessons:
 
     def __init__(self, course: Course) -> None:
         self.answers = {assignment: set(answers_in(notebook)) for assignment, notebook in course.released.items()}
-        longest_first = sorted(self.answers, key=len, reverse=True)
-        spelt = [(a, a) for a in longest_first] + [(a, re.sub(r"^\d+_", "", a)) for a in longest_first]
         self._patterns = []
-        for assignment, name in spelt:
-            words = r"[\s_\-.]*".join(map(re.escape, name.split("_")))
-            self._patterns.append((assignment, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)))
+        for number in ("", r"^\d+_"):  # what may be left out
+            for assignment in sorted(self.answers, key=len, reverse=True):
+                words = r"[\s_\-.]*".join(map(re.escape, re.sub(number, "", assignment).split("_")))
+                self._patterns.append((assignment, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)))
 
     def named(self, stem: str) -> tuple[str, str]:
         """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
@@ -49,16 +48,18 @@ class Lessons:
                 return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
         return "", ""
 
-    def answered(self, found: Found) -> tuple[str, str]:
-        """(assignment, why it is none)."""
-        try:
-            names = {grade_id(cell) for cell in cells_of(found.read())}
-        except (ValueError, OSError) as error:
-            return "", str(error)
+    def is_title(self, text: str) -> bool:
+        """Whether a text is the name of an assignment, and says nothing else."""
+        assignment, rest = self.named(text)
+        return bool(assignment) and not rest
+
+    def answered(self, content: bytes) -> str:
+        """The assignment whose answers are in a notebook. ValueError if it is none, or of no single assignment."""
+        names = {grade_id(cell) for cell in cells_of(content)}
         matching = [a for a, answers in self.answers.items() if answers & names]
         if len(matching) != 1:
-            return "", f"neither name nor answers say which of {', '.join(self.answers)}"
-        return matching[0], ""
+            raise ValueError(f"neither name nor answers say which of {', '.join(self.answers)}")
+        return matching[0]
 
 
 @dataclass(kw_only=True)
@@ -109,7 +110,11 @@ def identified(
     """
     lessons = Lessons(course)
     there = _all_named(files, lessons, report)
-    _split_blackboard(there, lessons, classlist)
+    by_blackboard = [c for c in there if c.named.system == "Blackboard"]
+    users = split_titles((c.named.student for c in by_blackboard), lessons.is_title)
+    for c in by_blackboard:
+        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
+        c.named = replace(c.named, student=listed or users[c.named.student])
     candidates, others = ([c for c in there if c.other == other] for other in (False, True))
     for c in candidates if classlist.roster else ():
         # Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment.
@@ -143,8 +148,7 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
         other = found.hidden or not (found.problem or is_script or name.endswith((".ipynb", ".ipynb.txt")))
         there.append(_identified_by_name(replace(found, problem=NO_NOTEBOOK) if other else found, lessons, report))
         there[-1].other = other
-        notebooks += not other
-        if notebooks > MAX_NOTEBOOKS:
+        if (notebooks := notebooks + (not other)) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     candidates = [c for c in there if not c.other]
     for c in candidates:
@@ -154,7 +158,13 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
     for folder in (folder for folder, people in submitters.items() if people and folder not in folders):
         nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
         there.append(replace(_identified_by_name(nothing, lessons, report), other=True))
-    return [one for c in there for one in _by_gradescope(c, submitters)]
+    copies = []  # one for each submitter that a submission_metadata.yml names
+    for c in there:
+        people = next(filter(None, (submitters.get("/".join(c.parts[:n])) for n in range(1, len(c.parts) + 1))), [])
+        for named in people or [c.named]:
+            copies.append(replace(c, named=named, outside=() if people else c.outside))
+            copies[-1].came(named.time)
+    return copies
 
 
 def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -> Identified:
@@ -165,20 +175,20 @@ def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -
         assignment = next((a for folder in reversed(folders) if (a := lessons.named(folder)[0])), "")
     about = vars(found) | {"timed": found.timed and named.timed}
     if not assignment and not found.problem:
-        assignment, about["problem"] = lessons.answered(found)
-        if assignment:
-            rest = ""
+        try:
+            assignment, rest = lessons.answered(found.read()), ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-    rest = _person_in(rest)
-    one = Identified(**about, assignment=assignment, rest=rest, named=named, outside=found.folders[:at])
+        except (ValueError, OSError) as error:
+            about["problem"] = str(error)
+    about |= {"assignment": assignment, "rest": _person_in(rest), "named": named, "outside": found.folders[:at]}
+    one = Identified(**about)
     one.came(named.time)
     return one
 
 
 def _stem(name: str) -> str:
     """A file's name without its ending and without the marks of a copy."""
-    stem = re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE)
-    return _COPY_MARK.sub("", stem)
+    return _COPY_MARK.sub("", re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE))
 
 
 def _person_in(rest: str) -> str:
@@ -216,31 +226,6 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
         except (ValueError, OSError) as error:
             report.problems.append(f"{shown(found.path)}: {visible(error, 200)}")
     return submitters
-
-
-def _by_gradescope(candidate: Identified, submitters: dict[str, list[Named]]) -> list[Identified]:
-    """The candidate, once for each of its submitters if a submission_metadata.yml names them."""
-    parts = candidate.parts
-    folders = ("/".join(parts[: n + 1]) for n in range(len(parts)))
-    people = next(filter(None, map(submitters.get, folders)), [])
-    copies = [replace(candidate, named=named, outside=()) for named in people]
-    for one in copies:
-        one.came(one.named.time)
-    return copies or [candidate]
-
-
-def _split_blackboard(files: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
-    """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
-
-    def is_title(title: str) -> bool:
-        assignment, rest = lessons.named(title)
-        return bool(assignment) and not rest
-
-    mine = [c for c in files if c.named.system == "Blackboard"]
-    users = split_titles((c.named.student for c in mine), is_title)
-    for c in mine:
-        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
-        c.named = replace(c.named, student=listed or users[c.named.student])
 
 
 # -- what folders and files say ---------------------------------------------------------------------------
@@ -297,13 +282,10 @@ def _persons(folders: tuple[str, ...], lessons: Lessons) -> list[str]:
     for outer, folder in zip(("", *folders), folders):
         folder = re.sub(r"\.zip$", "", folder, flags=re.IGNORECASE)  # a student's own
         assignment, rest = lessons.named(folder)
-        if user := _github_user(outer, folder):
-            persons.append(user)
-        elif assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
-            persons.append(_person_in(rest))
-        elif not assignment and folder.lower() not in WORDS["folders"]:
-            persons.append(folder)
-    return persons
+        own = "" if assignment or folder.lower() in WORDS["folders"] else folder
+        in_name = _person_in(rest) if assignment and "-" in folder else ""  # vector-add-octocat
+        persons.append(_github_user(outer, folder) or in_name or own)
+    return list(filter(None, persons))
 
 
 def _github_user(outer: str, folder: str) -> str:
@@ -327,22 +309,20 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
 
 
 def _resolve(candidates: list[Identified], classlist: ClassList, student: str, report: CollectReport) -> None:
-    """Fill in the ids of the students, or why there is none."""
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     names = [  # what tells the person
         replace(c.named, file="", time=None, late=False, assignment=c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
-    ids = {}
     if student:
-        for named in names:
-            if named.student and named.number:
-                classlist.remember(named, student_id(student))
+        ids = dict.fromkeys(names, student_id(student))
+        for named in (one for one in names if one.student and one.number):
+            classlist.remember(named, ids[named])
     else:
         ids, notes = classlist.ids(named for named in names if named.student)
         report.notes += notes
     for c, named in zip(candidates, names):
-        who = student_id(student) if student else ids.get(named, "")
+        who = ids.get(named, "")
         if isinstance(who, Unclear):
             c.perhaps, why = who.people, f"{who}; collect it alone and say whose it is with --student"
         else:
@@ -354,9 +334,8 @@ def _resolve(candidates: list[Identified], classlist: ClassList, student: str, r
 def _say_what_is_no_notebook(others: Iterable[Found], report: CollectReport) -> None:
     """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
     folders = defaultdict(list)
-    for found in others:
-        if not found.hidden and not found.path.endswith(NOTHING):
-            folders["/".join(found.parts[:-1][:1])].append(shown(found.path))
+    for found in (one for one in others if not one.hidden and not one.path.endswith(NOTHING)):
+        folders["/".join(found.parts[:-1][:1])].append(shown(found.path))
     for folder, (first, *more) in folders.items():
         where = f" in {shown(folder)}/" if folder else ""
         what = f" and {len(more)} more{where}: they are not notebooks" if more else ": it is not a notebook"
