@@ -14,7 +14,7 @@ from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course
 from autograder.classroom.grading.grade import grade
-from autograder.classroom.locks import one_grader
+from autograder.classroom.grading.gradebook import one_grader
 from autograder.classroom.reports.export import export
 
 pytest.importorskip("psycopg")

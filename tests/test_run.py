@@ -29,8 +29,9 @@ from autograder.classroom import interrupt
 from autograder.classroom.course import COURSE_ID, LESSONS, Course
 from autograder.classroom.grading import gradebook, judges
 from autograder.classroom.grading.grade import grade
+from autograder.classroom.grading.gradebook import one_grader
+from autograder.classroom.grading.judges import PREFIX, scratch_folder
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
 from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report as report_of

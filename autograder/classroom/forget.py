@@ -20,12 +20,11 @@ from .course import COURSE_ID, HELD, Course, CourseError, Outcome, word
 from .duedates import FILE as RULES
 from .files import read_json, write_atomically
 from .grading.grade import held_of_others, list_changes
-from .grading.gradebook import open_gradebook
+from .grading.gradebook import one_grader, open_gradebook
 from .intake.people import ClassList, read_table, roster_of
 from .intake.systems import SYSTEMS
 from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
-from .locks import one_grader
 from .reports.export import export
 from .reports.report import report as write_page
 from .room.exchange import SECRET, entries, lesson_in

@@ -25,9 +25,8 @@ from ...text import visible
 from .. import interrupt
 from ..course import HELD, Course, CourseError, word
 from ..files import write_atomically
-from ..locks import one_grader
 from ..reports.export import write_csv
-from .gradebook import Lateness, marks_in, open_gradebook, register, save, waiting
+from .gradebook import Lateness, marks_in, one_grader, open_gradebook, register, save, waiting
 from .judging import Row
 from .record import NAME, graded, graded_by, is_about, judged_in, place, submitted_notebook
 
@@ -66,17 +65,12 @@ class GradeReport:
         return int(bool(self.changes) or any(row.needs_review for row in self.rows))
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        for row in self.rows:
-            out(str(row))
-        for line in self.changes_in_words():
-            out(f"would change: {line}")
-        waiting = sum(row.needs_review for row in self.rows)
-        kept = sum(row.kept for row in self.rows)
-        out(
-            f"{len(self.rows)} submissions graded"
-            + (f", {kept} of them before and unchanged since" if kept else "")
-            + (f"; {waiting} of them need review" if waiting else "")
-        )
+        for line in (*self.rows, *(f"would change: {line}" for line in self.changes_in_words())):
+            out(str(line))
+        kept, waiting = sum(row.kept for row in self.rows), sum(row.needs_review for row in self.rows)
+        before = f", {kept} of them before and unchanged since" if kept else ""
+        review = f"; {waiting} of them need review" if waiting else ""
+        out(f"{len(self.rows)} submissions graded{before}{review}")
 
     def changes_in_words(self) -> Iterator[str]:
         yield from map(str, self.changes[:LISTED])
@@ -150,7 +144,9 @@ def grade(
             record = {**row.record(), **({} if row.failed else {"by": by})}
             different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
             if different:
-                hold(course, row, record)
+                if row.notebook and not row.failed:  # beside the grades: it need not be judged again to be written
+                    row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
+                    write_atomically(course.notebook(HELD, *names), json.dumps(row.notebook).encode())
                 changes += different
                 rows.append(Row.from_record(*names, before[names]))
             else:
@@ -161,7 +157,8 @@ def grade(
             for row in rows:
                 lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
-    release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
+    for names in set(chosen) - {(change.student, change.assignment) for change in changes}:
+        shutil.rmtree(course.notebook(HELD, *names).parent, ignore_errors=True)
     report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
     report.changed = list_changes(course, changes + held_of_others(course, chosen))
     return report
@@ -189,11 +186,7 @@ def _chosen(course: Course, assignments: list[str] | None, students: list[str] |
             if name not in known:
                 names = ", ".join(map(word, sorted(known)))
                 raise CourseError(f"there is no {what} {name!r}; there are: {names}")
-    chosen = [
-        (student, assignment)
-        for student, assignment in there
-        if (not students or student in students) and (not assignments or assignment in assignments)
-    ]
+    chosen = [(s, a) for s, a in there if (not students or s in students) and (not assignments or a in assignments)]
     if not chosen:
         raise CourseError("none of these students handed in one of these assignments")
     return chosen
@@ -217,13 +210,6 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
             reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.message}"
             changes.append(Change(*row.names, name, points, now.points, because, reason))
     return changes
-
-
-def hold(course: Course, row: Row, record: dict) -> None:
-    """Keep a row beside the grades, so that it need not be judged again to be written."""
-    if row.notebook and not row.failed:
-        row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
-        write_atomically(course.notebook(HELD, *row.names), json.dumps(row.notebook).encode())
 
 
 def held(course: Course) -> dict[tuple[str, str], Row]:
@@ -254,17 +240,11 @@ def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Ch
     return changes
 
 
-def release(course: Course, names: Iterable[tuple[str, str]]) -> None:
-    """Forget what was held back of these submissions."""
-    for student, assignment in names:
-        shutil.rmtree(course.notebook(HELD, student, assignment).parent, ignore_errors=True)
-
-
 def list_changes(course: Course, changes: list[Change]) -> Path | None:
     """Write changes.csv; remove it where nothing would change."""
     path = course.root / CHANGES
-    if not changes:
-        path.unlink(missing_ok=True)
-        return None
-    write_csv(path, Change._fields, changes)
-    return path
+    if changes:
+        write_csv(path, Change._fields, changes)
+        return path
+    path.unlink(missing_ok=True)
+    return None

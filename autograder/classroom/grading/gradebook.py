@@ -1,22 +1,27 @@
-"""Keeps grades in nbgrader's database and in autograded/. Only the process that grades writes them."""
+"""Keeps grades in nbgrader's database and in autograded/. Only the process that grades writes them, one at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
+import hashlib
 import json
 import re
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import nbgrader.api
 from nbformat import from_dict
 from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from traitlets.config import Config
@@ -31,6 +36,7 @@ from .judging import Row, ungraded
 from .record import NAME, graded, points_in
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
+WAITING = "another grading of this gradebook is at work; waiting for it to end"
 
 
 def newest_schema() -> str:
@@ -61,6 +67,58 @@ def _said(what: str) -> Iterator[None]:
     except (SQLAlchemyError, ImportError) as error:
         reason = re.sub(r"//[^@]*@", "//…@", str(error).partition("\n")[0])  # no password in a message
         raise CourseError(f"the gradebook's database cannot be {what}: {visible(reason, 300)}") from None
+
+
+@contextlib.contextmanager
+def one_grader(course: Course, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no other process grades this course, or into this database; a killed one counts no longer.
+
+    A database of SQLite or PostgreSQL is locked for all course directories that use it, others only for this one.
+    """
+    with contextlib.ExitStack() as held:
+        held.enter_context(_file_lock(course.root / ".grading.lock", say))
+        url = make_url("sqlite://")
+        with contextlib.suppress(SQLAlchemyError, ValueError):  # what is wrong with it is said when it is opened
+            url = make_url(course.db_url)
+        if url.get_backend_name() == "postgresql":
+            held.enter_context(_postgresql_lock(course.db_url, say))
+        elif url.get_backend_name() == "sqlite" and url.database:
+            database = Path(url.database)
+            if database.parent.is_dir() and database.parent.resolve() != course.root:
+                held.enter_context(_file_lock(database.with_name(f".{database.name}.lock"), say))
+        yield
+
+
+@contextlib.contextmanager
+def _file_lock(path: Path, say: Callable[[str], None]) -> Iterator[None]:
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(WAITING)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _postgresql_lock(url: str, say: Callable[[str], None]) -> Iterator[None]:
+    """An advisory lock of the server's, for this database. It ends with the connection."""
+    key = int.from_bytes(hashlib.sha256(b"autograder grade").digest()[:7], "big")
+    try:
+        engine = create_engine(url)
+        connection = engine.connect()
+    except (SQLAlchemyError, ImportError):
+        yield
+        return
+    try:
+        if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": key}).scalar():
+            say(WAITING)
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        connection.commit()
+        yield
+    finally:
+        connection.close()
+        engine.dispose()
 
 
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
@@ -118,7 +176,11 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
         gradebook.find_student(row.student)
     except MissingEntry:
         gradebook.db.add(Student(id=row.student, first_name="", last_name=row.student))
-    submission, same = _submission(gradebook, row), _same_answers(course, row, notebook)
+    submission = _submission(gradebook, row)
+    before, now = graded(course, *row.names).record, notebook["metadata"].get(NAME, {})
+    all_same = before.get("answers") and before.get("answers") == now.get("answers")
+    known = before.get("judged", {})
+    same = {name for name, answer in now.get("judged", {}).items() if all_same or known.get(name) == answer}
     cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
     for submitted in submission.notebooks:
         for grade in submitted.grades:
@@ -144,13 +206,6 @@ def _submission(gradebook: Gradebook, row: Row) -> SubmittedAssignment:
             submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
     gradebook.db.add(submission)
     return submission
-
-
-def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
-    """The exercises whose answers are those that were graded before."""
-    before, now = graded(course, *row.names).record, notebook["metadata"].get(NAME, {})
-    judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
-    return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
 
 
 def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
@@ -190,12 +245,6 @@ class Lateness:
         assign.init_plugin()
         return assign
 
-    def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
-        """What is taken off a score for so many seconds; None if nothing is."""
-        self._assign.student_id, self._assign.assignment_id = student, assignment
-        asked = self._assign.plugin_inst.late_submission_penalty(student, score, late)
-        return min(max(asked, 0.0), score) if asked else None
-
     def apply(self, submission: SubmittedAssignment) -> None:
         """Write it to the submission; the caller commits. Its grades are in the database."""
         student, assignment = submission.student_id, submission.assignment.name
@@ -206,8 +255,11 @@ class Lateness:
         if not late and (student, assignment) in self._classlist.late:
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
         for notebook in submission.notebooks:
-            penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
-            notebook.late_submission_penalty = penalty
+            asked = None
+            if late > 0:
+                self._assign.student_id, self._assign.assignment_id = student, assignment
+                asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
+            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
     def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
         """Write it to some (student, assignment) that were graded before."""
@@ -257,17 +309,14 @@ def marks_in(gradebook: Gradebook, student: str = "", only_waiting: bool = False
     found = {}
     for notebook in there:
         submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
-        found[submission.student_id, submission.assignment.name] = Marks(
-            round(notebook.score - penalty, 6),
-            notebook.max_score,
-            penalty,
-            {
-                exercise_of(g.cell.name): Score(g.score, g.max_score, bool(g.needs_manual_grade), g.manual_score)
-                for g in notebook.grades
-            },
-            {c.cell.name: c.comment for c in notebook.comments if c.comment},
-            submission.timestamp and submission.timestamp.replace(tzinfo=UTC),
-        )
+        scores = {
+            exercise_of(g.cell.name): Score(g.score, g.max_score, bool(g.needs_manual_grade), g.manual_score)
+            for g in notebook.grades
+        }
+        comments = {c.cell.name: c.comment for c in notebook.comments if c.comment}
+        came = submission.timestamp and submission.timestamp.replace(tzinfo=UTC)
+        marks = Marks(round(notebook.score - penalty, 6), notebook.max_score, penalty, scores, comments, came)
+        found[submission.student_id, submission.assignment.name] = marks
     return found
 
 

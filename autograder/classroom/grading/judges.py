@@ -9,11 +9,15 @@ Kubernetes and ssh (dask-jobqueue, dask-kubernetes, `dask ssh`).
 
 import atexit
 import contextlib
+import fcntl
 import functools
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...answer import without_comments
 from ...exercises import EXERCISES
@@ -23,12 +27,12 @@ from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
 from ...text import visible
 from ...verdict import GRADER_ERROR, Verdict
 from ..course import Course, CourseError
-from ..locks import scratch_folder
 from .judging import Answer, Question, Row, answered, ask, judge_submission, read
 from .record import Place, judge_version, place
 
 DEATHS = 2  # workers that may die of a submission before it is failed
 START_SECONDS = 60
+PREFIX = "autograder-"  # of a batch's folder for temporary files
 
 
 def prove(new_judge: NewJudge, exercises: set[str]) -> None:
@@ -83,6 +87,28 @@ class _OneVerdict:
         if verdict.diagnosis != GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[None]:
+    """Keep all temporary files of this process in one folder, and remove those of graders that were killed."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's, or its grader is alive: only a living one holds the lock
+            if not left.is_symlink() and (left / ".lock").is_file():
+                with (left / ".lock").open("r") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+    before = tempfile.tempdir
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+    with (Path(folder) / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # -- a cluster --------------------------------------------------------------------------------------------

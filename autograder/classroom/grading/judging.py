@@ -79,6 +79,8 @@ class Row:
 
 def read(course: Course, student: str, assignment: str) -> Row:
     """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
+    from ...exercises import EXERCISES
+
     row = Row(student, assignment)
     try:
         released = course.released.get(assignment)
@@ -86,7 +88,11 @@ def read(course: Course, student: str, assignment: str) -> Row:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
         path = submitted_notebook(course, student, assignment)
         submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
-        row.submission = _not_of_another_lesson(read_submission(path, released), released)
+        row.submission = submission = read_submission(path, released)
+        lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
+        if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
+            problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+            row.submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
         answers = hash_of(row.submission.cells) if not row.submission.problem else ""
         row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
     except Exception as error:
@@ -94,20 +100,23 @@ def read(course: Course, student: str, assignment: str) -> Row:
     return row
 
 
-def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
-    """The submission; one that a person must look at where all its answers are those of another lesson."""
-    from ...exercises import EXERCISES
-
-    exercises = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
-    if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
-        return submission
-    problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
-    return Submission(copy.deepcopy(released), problem=visible(problem, 300))
-
-
 def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
     """A judge's verdicts on the answers in some cells. Never raises."""
-    return [_verdict(judge, exercise, points, cells) for exercise, points in questions]
+    from ...exercises import find
+
+    answers = []
+    for exercise, points in questions:
+        source = ""
+        try:
+            source = from_notebook({"cells": cells}, find(exercise)) or ""
+            verdict = judge.judge(exercise, source)
+            # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
+            if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
+                verdict = replace(verdict, blank_findings={})
+        except Exception as error:
+            verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
+        answers.append((verdict, source))
+    return answers
 
 
 def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
@@ -143,7 +152,12 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
             verdict, source = next(judged)
             _show_what_was_judged(submission.notebook, released, exercise, source)
             hashes[exercise] = hash_of(source)
-            if doubt := _doubt(submission, exercise, source, verdict):
+            count, doubt = submission.cells_of_answers.get(exercise, 1), ""
+            if count == 0 and not source:
+                doubt = f"there is no answer cell {exercise}, nor its function in another cell"
+            elif count > 1 and not verdict.passed:
+                doubt = f"the answer cell {exercise} is there {count} times"
+            if doubt:
                 row.notes.append(doubt)
                 cell["metadata"][REVIEW], row.needs_review = doubt, True
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
@@ -153,31 +167,6 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
         if verdict.diagnosis == GRADER_ERROR:
             row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
-
-
-def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
-    """Why a person should look at an answer though it was judged; "" if nothing is strange."""
-    count = submission.cells_of_answers.get(exercise, 1)
-    if count == 0 and not source:
-        return f"there is no answer cell {exercise}, nor its function in another cell"
-    if count > 1 and not verdict.passed:
-        return f"the answer cell {exercise} is there {count} times"
-    return ""
-
-
-def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
-    """The verdict on an exercise, and the source that it is about."""
-    from ...exercises import find
-
-    source = ""
-    try:
-        source = from_notebook({"cells": cells}, find(exercise)) or ""
-        verdict = judge.judge(exercise, source)
-        # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
-        guesses = verdict.diagnosis == "compile-error" and not any(verdict.blanks.values())
-        return (replace(verdict, blank_findings={}) if guesses else verdict), source
-    except Exception as error:
-        return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
 
 
 def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:

@@ -40,14 +40,14 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
             else:
                 copies[one.student, one.assignment].append(one)
         timeless = {shown(one.path) for there in copies.values() for one in there if not one.timed}
-        _doubt_times(copies, any(map(course.rules().due, course.released)), report)
+        rules = course.rules()
+        _doubt_times(copies, any(map(rules.due, course.released)), report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
                 report.collected.append((who, assignment, shown(latest[0].path)))
                 classlist.late -= {(who, assignment)}
                 classlist.late |= {(who, assignment)} if latest[0].named.late else set()
-    rules = course.rules()
     unknown = sum(
         path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
         for who, a, path in report.collected

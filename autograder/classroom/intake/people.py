@@ -127,13 +127,12 @@ class Roster:
 
     def __init__(self, people: list[Person]) -> None:
         self.people = people
-        self._by_key: dict[str, list[Person]] = {}
-        self._by_name: dict[str, list[Person]] = {}
+        self._by_key, self._by_name = defaultdict(list), defaultdict(list)
         for person in people:
             for key in {folded(k) for k in person.keys}:
-                self._by_key.setdefault(key, []).append(person)
+                self._by_key[key].append(person)
             for name in _spellings(person.name):
-                self._by_name.setdefault(name, []).append(person)
+                self._by_name[name].append(person)
 
     def find(self, named: Named) -> Person:
         """The person that a name means. Raises Unclear if it is nobody's, or more than one person's."""
@@ -175,11 +174,7 @@ class Roster:
         words = set(_words(text))
         keys = {folded(w) for w in re.split(r"[\s_]+", text)}
         keys |= {folded(text[m.end() :]) for m in re.finditer("-", text)}  # GitHub Classroom: assignment-user
-        return [
-            p
-            for p in self.people
-            if keys & {folded(k) for k in p.keys} or (_words(p.name) and words >= set(_words(p.name)))
-        ]
+        return [p for p in self.people if keys & {folded(k) for k in p.keys} or words >= set(_words(p.name)) > set()]
 
 
 def folded(text: str) -> str:
@@ -195,10 +190,8 @@ def _words(name: str) -> list[str]:
 def _spellings(name: str) -> set[str]:
     """Ways to write a name: its words in any order, and Canvas's `lastfirst` in one word."""
     words = _words(name)
-    if not words:
-        return set()
     turned = {"".join(words[n:] + words[:n]) for n in range(len(words))}
-    return turned | {" ".join(sorted(words))}
+    return turned | {" ".join(sorted(words))} if words else set()
 
 
 def read_roster(path: Path) -> Roster:
@@ -220,13 +213,12 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     def first(what: str) -> str:
         return next((row[c] for c in COLUMNS[what] if row.get(c)), "")
 
-    name = first("name")
+    name, role = first("name"), first("role").lower()
     if not name or first("last"):
         name = " ".join(filter(None, (first("first"), first("last")))) or name
     if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
         return None
-    role = first("role")
-    if role and "student" not in role.lower() and "learner" not in role.lower():
+    if role and "student" not in role and "learner" not in role:
         return None
     numbers = {"Canvas": row["id"]} if is_canvas and row.get("id") else {}
     ids = [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
@@ -292,9 +284,6 @@ class ClassList:
             here = {person.id for person in self.roster.people}
             said = {named: student for named, student in found.items() if student in here}
             return {named: said.get(named) or _on(self.roster, named) for named in names}, []
-        return self._own_ids(names, found)
-
-    def _own_ids(self, names: list[Named], found: dict) -> tuple[dict[Named, str | Unclear], list[str]]:
         people, new = defaultdict(set), [named for named in names if named not in found]
         for named in new:
             people[student_id(named.student), named.slot].add((named.student, named.number))
@@ -307,18 +296,17 @@ class ClassList:
 
     def _new_id(self, named: Named, shared: set[str], notes: list[str]) -> str:
         """The id of a person that no number in class.json tells."""
-        plain = student_id(named.student)
-        numbered = student_id(f"{named.student}_{named.number}")
-        other = numbered if named.number else f"{plain}-{short_hash(named.student, 8)}"
-        if plain in shared:
-            return plain if plain == named.student and not named.number else other
-        if named.student == PARTICIPANT and named.number:
-            return other
-        before = self.people.get(plain)
-        if before is None or not named.number:
+        plain, before = student_id(named.student), self.people.get(student_id(named.student))
+        if not named.number:
+            other = f"{plain}-{short_hash(named.student, 8)}"
             # `ann smith` after `ann_smith` is somebody else, as it would be beside it.
             same = before is None or named.student in (before["name"], plain)
-            return plain if same else other
+            return plain if (plain == named.student if plain in shared else same) else other
+        other = student_id(f"{named.student}_{named.number}")
+        if plain in shared or named.student == PARTICIPANT:
+            return other
+        if before is None:
+            return plain
         namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
         if before["numbers"].get(named.slot) or len(namesakes) > 1:
             notes.append(

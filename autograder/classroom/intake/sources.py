@@ -25,8 +25,7 @@ MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
 STAMP = "timestamp.txt"  # nbgrader's
 NOTHING = "(nothing)"  # stands for the content of an empty folder
-# And what begins with a dot.
-_IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
+_IGNORED = re.compile(r"\..*|__MACOSX|Thumbs\.db|timestamp\.txt|collected\.txt|submission_secret\.txt", re.DOTALL)
 Opener = Callable[[], AbstractContextManager[zipfile.ZipFile]]
 
 
@@ -55,7 +54,7 @@ class Found:
 
     @property
     def hidden(self) -> bool:
-        return any(map(_ignored, self.parts))
+        return any(map(_IGNORED.fullmatch, self.parts))
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -169,8 +168,13 @@ def _files_of_zip(opened: Opener, packed: datetime) -> tuple[list[Found], list[t
         entries = archive.infolist()
     for entry in entries:
         name = entry.filename.replace("\\", "/")
-        if bad := _bad_name(name):
-            refused.append((name, bad))
+        parts = PurePosixPath(name).parts
+        if not parts:
+            refused.append((name, "its name is empty; refused"))
+        elif len(name) > MAX_NAME:
+            refused.append((name, f"its name has {len(name)} characters; refused"))
+        elif name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
+            refused.append((name, "its name points outside the zip; refused"))
         elif not name.endswith("/"):
             problem = _refusal(entry)
             read = _nothing if problem else functools.partial(_unpacked, opened, entry)
@@ -180,15 +184,12 @@ def _files_of_zip(opened: Opener, packed: datetime) -> tuple[list[Found], list[t
 
 def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
     """The files in a folder, but for a course directory inside: what is in there was collected before."""
-
-    def unreadable(error: OSError) -> None:
-        report.problems.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
-
+    unreadable: list[OSError] = []
     clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
-    for folder, subfolders, names in os.walk(root, onerror=unreadable):
+    for folder, subfolders, names in os.walk(root, onerror=unreadable.append):
         cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
         clones |= {Path(folder): cloned} if cloned else {}
-        subfolders[:] = sorted(s for s in subfolders if not _ignored(s) and Path(folder, s) != course)
+        subfolders[:] = sorted(s for s in subfolders if not _IGNORED.fullmatch(s) and Path(folder, s) != course)
         if not subfolders and not names:
             yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), _nothing)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
@@ -201,10 +202,7 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
                 yield replace(found, modified=cloned, timed=False) if cloned else found
             elif not stat.S_ISDIR(mode):
                 yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
-
-
-def _ignored(name: str) -> bool:
-    return name.startswith(".") or name in _IGNORED
+    report.problems += [f"{shown(error.filename)}: cannot be opened: {error.strerror}" for error in unreadable]
 
 
 def _file(path: Path, name: str) -> Found:
@@ -221,17 +219,6 @@ def _changed(path: Path) -> datetime:
 
 def _nothing() -> bytes:
     raise ValueError("there is nothing to read")
-
-
-def _bad_name(name: str) -> str:
-    parts = PurePosixPath(name).parts
-    if not parts:
-        return "its name is empty; refused"
-    if len(name) > MAX_NAME:
-        return f"its name has {len(name)} characters; refused"
-    if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
-        return "its name points outside the zip; refused"
-    return ""
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str:
@@ -254,11 +241,10 @@ def _unpacked(opened: Opener, entry: zipfile.ZipInfo) -> bytes:
 
 def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:
     """When the file was changed, by the zip's local clock; when it was packed, where the zip does not say."""
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         changed = datetime(*entry.date_time).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return packed
-    return changed if changed.year > 1980 else packed
+        return changed if changed.year > 1980 else packed
+    return packed
 
 
 def shown(path: object) -> str:
