@@ -1,7 +1,7 @@
 """Writes the pages of feedback/ from what was graded: verdict, points, comments and the student's own answer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -45,7 +45,6 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
 
 
 def _write_page(course: Course, now: Standing, student: str, assignment: str, marks: Marks) -> Path:
-    """Write the page about a submission. Returns where it is."""
     content = course.notebook("autograded", student, assignment).read_bytes()
     page = course.notebook("feedback", student, assignment, ".html")
     about = student, assignment, marks, _notices(now, student, assignment)
@@ -56,53 +55,30 @@ def _write_page(course: Course, now: Standing, student: str, assignment: str, ma
 def _notices(now: Standing, student: str, assignment: str) -> list[str]:
     """What a student's page says beside the grade."""
     late = now.late_by.get((student, assignment))
-    said = []
+    said = [LATE] * ((student, assignment) in now.late)
     if late:
         due = now.rules.due(assignment) + (now.rules.extension(student, assignment) or timedelta())
-        said.append(f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}.")
-    elif (student, assignment) in now.late:
-        said.append(LATE)
+        said = [f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}."]
     return said + [STALE] * ((student, assignment) in now.stale)
 
 
 def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:
-    """The HTML page about an autograded notebook."""
-    return document(
-        "page.html",
-        f"{assignment} · {student}",
-        heading=_title(notebook, assignment),
-        assignment=assignment,
-        student=student,
-        score=marks.score,
-        points=marks.points,
-        notices=[*notices, *([f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else [])],
-        exercises=list(_exercises(notebook, marks)),
-    )
-
-
-def _exercises(notebook: dict, marks: Marks) -> Iterator[dict]:
-    """What a page says of each exercise. The panel is HTML of ours; all other texts are escaped in the template."""
+    """The HTML page about an autograded notebook. The panels are HTML of ours; the template escapes all other texts."""
     answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
+    exercises = []
     for name, _, cell in checks_in(notebook):
-        mark = marks.scores[name]
         verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
         shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)
-        yield {
-            "name": name,
-            "score": mark.score,
-            "points": mark.points,
-            "panel": next(("".join(html) for html in shown if html), ""),
-            "answer": "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, ""),
-            "comment": marks.comments.get(name, ""),
-        }
-
-
-def _title(notebook: dict, default: str) -> str:
-    for cell in notebook["cells"]:
-        lines = "".join(cell["source"]).splitlines()
-        if cell["cell_type"] == "markdown" and lines and lines[0].startswith("# "):
-            return lines[0][2:].strip()
-    return default
+        panel = next(("".join(html) for html in shown if html), "")
+        answer = "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, "")
+        one = {"name": name, "panel": panel, "answer": answer, "comment": marks.comments.get(name, "")}
+        exercises.append(one | {"score": marks.scores[name].score, "points": marks.scores[name].points})
+    texts = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    title = next((text[2:].partition("\n")[0].strip() for text in texts if text.startswith("# ")), assignment)
+    notices = [*notices, *([f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else [])]
+    about = {"heading": title, "assignment": assignment, "student": student, "notices": notices}
+    about |= {"score": marks.score, "points": marks.points, "exercises": exercises}
+    return document("page.html", f"{assignment} · {student}", **about)
 
 
 def _write_overview(course: Course, now: Standing, student: str, graded: dict[str, Marks]) -> None:
