@@ -110,7 +110,12 @@ class _Table:
             try:
                 line = self.line_of(person, assignment)
                 cells, column = self.lines[line], self.columns[assignment]
-                self._refuse(person.id, assignment, line, "".join(cells[column : column + 1]))
+                if reason := self.now.not_sure((person.id, assignment)):
+                    raise Unclear(reason)
+                if "".join(cells[column : column + 1]).strip().upper() == EXCUSED:
+                    raise Unclear(f"is excused in {name}")
+                if line in (at for (_, a), at in self.filled.items() if a == assignment):
+                    raise Unclear("another student of the course has the same line")
             except Unclear as why:
                 report.problems.append(f"{word(person.id)} {assignment}: {why}")
                 continue
@@ -126,15 +131,6 @@ class _Table:
         for assignment, theirs in other_points.items():
             points = self.course.points(assignment)
             report.notes.append(f"{assignment} has {points:g} points, and {theirs:g} in {name}: {how}")
-
-    def _refuse(self, student: str, assignment: str, line: int, cell: str) -> None:
-        """Raises Unclear for a grade that must not be written."""
-        if reason := self.now.not_sure((student, assignment)):
-            raise Unclear(reason)
-        if cell.strip().upper() == EXCUSED:
-            raise Unclear(f"is excused in {self.about.name}")
-        if line in (at for (_, a), at in self.filled.items() if a == assignment):
-            raise Unclear("another student of the course has the same line")
 
     def write_feedback(self, path: Path, report: Outcome) -> None:
         """Moodle's "Upload multiple feedback files in a zip", beside the CSV; nothing without Moodle's numbers.

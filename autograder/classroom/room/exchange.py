@@ -224,9 +224,9 @@ def _give_back(course: Course, exchange: Path, lesson: str) -> list[str]:
 def how_far(room: Path, lessons: list[str]) -> dict[str, dict[str, int]]:
     """lesson -> whether it is released, and for how many attendees each step is done, by names of folders only."""
     course, exchange = Course.open(room / "course"), room / "exchange" / COURSE_ID
+    folders = {"collected": "submitted", "graded": "autograded", "feedback": "feedback"}
     steps = {"handed_in": {(about.st_uid, lesson_in(name, lessons)) for name, about in entries(exchange / "inbound")}}
-    for step, folder in {"collected": "submitted", "graded": "autograded", "feedback": "feedback"}.items():
-        steps[step] = set(course.handed_in(folder))
+    steps |= {step: set(course.handed_in(folder)) for step, folder in folders.items()}
     return {
         lesson: {"released": (exchange / "outbound" / lesson).is_dir()}
         | {step: sum(name == lesson for _, name in done) for step, done in steps.items()}
