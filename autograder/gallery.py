@@ -85,20 +85,17 @@ def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Kno
 
     Raises BadEdit if an edit does not apply. The message names the edit.
     """
-    wanted = set(exercises or EXERCISES)
-    found = [known for kind in ("right", "wrong") for known in _files(folder, kind, wanted)]
+    wanted, found = set(exercises or EXERCISES), []
+    for path in (path for kind in ("right", "wrong") for path in sorted((folder / kind).glob("*/*.py"))):
+        if path.parent.name in wanted:
+            source = path.read_text(encoding="utf-8")
+            slug = path.stem.split("__")[0] if path.parts[-3] == "wrong" else None
+            needs = re.match(r"# needs (\S+)$", source, re.M)
+            found.append(Known(path, path.stem, path.parent.name, source, slug, needs[1] if needs else ""))
     for path in sorted((folder / "wrong").glob("*.py")):
         if path.stem in wanted:
             found += _edits(path, {known.name: known.source for known in found if known.exercise == path.stem})
     return sorted(found, key=lambda known: (known.slug is not None, known.exercise, known.name))
-
-
-def _files(folder: Path, kind: str, exercises: set[str]) -> Iterator[Known]:
-    for path in (path for exercise in exercises for path in (folder / kind / exercise).glob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        slug = path.stem.split("__")[0] if kind == "wrong" else None
-        needs = re.match(r"# needs (\S+)$", source, re.M)
-        yield Known(path, path.stem, path.parent.name, source, slug, needs[1] if needs else "")
 
 
 def _edits(path: Path, right: dict[str, str]) -> Iterator[Known]:

@@ -81,7 +81,14 @@ def source_notebook(script: Path) -> NotebookNode:
             _mark(cell, markers, script)
         if cell.cell_type == "markdown" and not cell.id.startswith("hints-"):
             cell.source = explain(with_recorded_numbers(cell.source, script.name), left)
-    _expect_pairs(nb, script)
+    ids = [cell.id for cell in nb.cells]
+    if twice := next((cell_id for cell_id in ids if ids.count(cell_id) > 1), None):
+        raise BuildError(f"{script.name}: {twice} is there twice")
+    answered = {cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    checked = {cell_id.removeprefix("check-") for cell_id in ids if cell_id.startswith("check-")}
+    for exercise in sorted(answered ^ checked):
+        missing = "check" if exercise in answered else "answer"
+        raise BuildError(f'{script.name}: {exercise} has no cell marked {missing}="{exercise}"')
     nb.metadata = nbformat.from_dict(_NOTEBOOK_METADATA)
     nb.nbformat, nb.nbformat_minor = 4, 5
     nbformat.validate(nb)
@@ -92,28 +99,26 @@ def with_recorded_numbers(text: str, script: str) -> str:
     """The text with each `{{…}}` replaced by its measured number. Raises BuildError when there is no such number."""
 
     def number(match: re.Match) -> str:
+        file, size, *which = (part.strip() for part in match[1].split(";"))
         try:
-            return _recorded_number(*(part.strip() for part in match[1].split(";")))
+            results = recorded(file)
+            if size == "about" and not which:
+                return results.caption()
+            provider, unit = which
+            speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
+            row = speeds[provider]
+            if unit.startswith("× "):
+                factor = row.gbps.median / speeds[unit[2:]].gbps.median
+                return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
+            if unit == "of copy":
+                return f"{row.of_copy:.0%}"
+            if unit == "GB/s":
+                return f"{row.gbps.median:,.0f}"
+            raise ValueError(unit)
         except (FileNotFoundError, StopIteration, TypeError, ValueError, KeyError):
             raise BuildError(f"{script}: {match[0]} names no recorded number") from None
 
     return _RECORDED.sub(number, text)
-
-
-def _recorded_number(file: str, size: str, provider: str = "", unit: str = "") -> str:
-    results = recorded(file)
-    if size == "about" and not provider:
-        return results.caption()
-    speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
-    row = speeds[provider]
-    if unit == "GB/s":
-        return f"{row.gbps.median:,.0f}"
-    if unit == "of copy":
-        return f"{row.of_copy:.0%}"
-    if unit.startswith("× "):
-        factor = row.gbps.median / speeds[unit[2:]].gbps.median
-        return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
-    raise ValueError(unit)
 
 
 def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
@@ -136,18 +141,6 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
         cell.metadata.nbgrader = NotebookNode(grade_id=cell.id, schema_version=3, task=False, **kind, **points)
-
-
-def _expect_pairs(nb: NotebookNode, script: Path) -> None:
-    ids = [cell.id for cell in nb.cells]
-    for cell_id in ids:
-        if ids.count(cell_id) > 1:
-            raise BuildError(f"{script.name}: {cell_id} is there twice")
-    answered = {cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("solution")}
-    checked = {cell_id.removeprefix("check-") for cell_id in ids if cell_id.startswith("check-")}
-    for exercise in sorted(answered ^ checked):
-        missing = "check" if exercise in answered else "answer"
-        raise BuildError(f'{script.name}: {exercise} has no cell marked {missing}="{exercise}"')
 
 
 def hints_markdown(exercise: str, root: Path = ROOT) -> str:
@@ -179,8 +172,7 @@ RELEASE = (LockCells, ClearToStarters, ClearOutput, CheckCellMetadata, ComputeCh
 
 def release(source: NotebookNode) -> NotebookNode:
     """The student notebook of a source notebook: no solutions, no outputs, graded cells locked."""
-    nb = nbformat.from_dict(source)
-    resources: dict = {}
+    nb, resources = nbformat.from_dict(source), {}
     for preprocessor in RELEASE:
         nb, resources = preprocessor().preprocess(nb, resources)
     return nb
@@ -235,22 +227,19 @@ def badges(address: str, file: str) -> str:
     """Markdown: open this file of the repository in Colab, Codespaces or Binder."""
     place = address.removeprefix("https://github.com/")
     colab, binder = "https://colab.research.google.com", "https://mybinder.org"
-    return " ".join(
-        f"[![Open in {name}]({image})]({target})"
-        for name, image, target in (
-            ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
-            ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
-            ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
-        )
+    services = (
+        ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
+        ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
+        ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
     )
+    return " ".join(f"[![Open in {name}]({image})]({target})" for name, image, target in services)
 
 
 def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
     """A copy of a released notebook for online/, without any file beside it."""
     alone = copy.deepcopy(notebook)
-    for cell in alone.cells:
-        if cell.cell_type == "markdown":
-            cell.source = with_addresses(cell.source, address)
+    for cell in (cell for cell in alone.cells if cell.cell_type == "markdown"):
+        cell.source = with_addresses(cell.source, address)
     group = "online-jax" if name in _JAX else "online"
     first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
     alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
@@ -316,18 +305,14 @@ def write_course(course: Path, root: Path = ROOT) -> list[str]:
     """
     made = {script.stem: source_notebook(script) for script in scripts(root)}
     for assignment, source in made.items():
-        for step, nb in (("source", source), ("release", release(source))):
-            _write_assignment(course / step / assignment, assignment, nb, root)
+        for step, notebook in (("source", source), ("release", release(source))):
+            folder, text = course / step / assignment, to_text(notebook)
+            folder.mkdir(parents=True, exist_ok=True)
+            for figure in sorted(set(_FIGURE.findall(text))):
+                original, target = root / "assets" / figure, folder / "assets" / figure
+                if not original.is_file():
+                    raise BuildError(f"{assignment}: there is no assets/{figure}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(original, target)
+            (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())
     return list(made)
-
-
-def _write_assignment(folder: Path, assignment: str, nb: NotebookNode, root: Path) -> None:
-    text = to_text(nb)
-    folder.mkdir(parents=True, exist_ok=True)
-    for figure in sorted(set(_FIGURE.findall(text))):
-        original, target = root / "assets" / figure, folder / "assets" / figure
-        if not original.is_file():
-            raise BuildError(f"{assignment}: there is no assets/{figure}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(original, target)
-    (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())
