@@ -223,43 +223,37 @@ def public_address(root: Path) -> str:
     return project.get("urls", {}).get("Repository", "").removesuffix(".git").rstrip("/")
 
 
-def badges(address: str, file: str) -> str:
-    """Markdown: open this file of the repository in Colab, Codespaces or Binder."""
-    place = address.removeprefix("https://github.com/")
+def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
+    """A copy of a released notebook for online/, without any file beside it.
+
+    Each file of the repository is an address in it: figures as they are, pages as GitHub shows them. It begins with
+    badges that open it in Colab, Codespaces and Binder.
+    """
+    place, file = address.removeprefix("https://github.com/"), f"online/{name}.ipynb"
     colab, binder = "https://colab.research.google.com", "https://mybinder.org"
+
+    def whole(match: re.Match) -> str:
+        path = match[2] if match[1] else f"notebooks/{match[2]}"
+        if path.endswith((".svg", ".png")):
+            return f"https://raw.githubusercontent.com/{place}/main/{path}"
+        if path.endswith(".ipynb"):
+            return f"{colab}/github/{place}/blob/main/online/{Path(path).name}"
+        return f"{address}/blob/main/{path}"
+
+    alone = copy.deepcopy(notebook)
+    for cell in (cell for cell in alone.cells if cell.cell_type == "markdown"):
+        cell.source = _RELATIVE.sub(whole, cell.source)
+    group = "online-jax" if name in _JAX else "online"
+    first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
+    alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
     services = (
         ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
         ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
         ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
     )
-    return " ".join(f"[![Open in {name}]({image})]({target})" for name, image, target in services)
-
-
-def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
-    """A copy of a released notebook for online/, without any file beside it."""
-    alone = copy.deepcopy(notebook)
-    for cell in (cell for cell in alone.cells if cell.cell_type == "markdown"):
-        cell.source = with_addresses(cell.source, address)
-    group = "online-jax" if name in _JAX else "online"
-    first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
-    alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
-    alone.cells.insert(0, new_markdown_cell(badges(address, f"online/{name}.ipynb"), id="badges"))
+    badges = " ".join(f"[![Open in {service}]({image})]({target})" for service, image, target in services)
+    alone.cells.insert(0, new_markdown_cell(badges, id="badges"))
     return alone
-
-
-def with_addresses(markdown: str, address: str) -> str:
-    """The text with each file of the repository as an address: figures as they are, pages as GitHub shows them."""
-
-    def whole(match: re.Match) -> str:
-        path = match[2] if match[1] else f"notebooks/{match[2]}"
-        if path.endswith((".svg", ".png")):
-            return f"{address.replace('https://github.com/', 'https://raw.githubusercontent.com/')}/main/{path}"
-        if path.endswith(".ipynb"):
-            place = address.removeprefix("https://github.com/")
-            return f"https://colab.research.google.com/github/{place}/blob/main/online/{Path(path).name}"
-        return f"{address}/blob/main/{path}"
-
-    return _RELATIVE.sub(whole, markdown)
 
 
 # -- files ------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,10 +36,7 @@ NEW = "nbgrader_config.py", duedates.FILE  # in templates/: what a new course ha
 def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
-    c.GenerateAssignment.preprocessors = [
-        f"{PLUGINS}.MakeRelease",
-        "nbgrader.preprocessors.SaveCells",
-    ]
+    c.GenerateAssignment.preprocessors = [f"{PLUGINS}.MakeRelease", "nbgrader.preprocessors.SaveCells"]
     c.Autograde.exporter_class = f"{PLUGINS}.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [f"{PLUGINS}.TrustedVerdict"]
@@ -114,8 +113,8 @@ class Course:
         try:
             with tempfile.TemporaryDirectory(dir=self.root, prefix=".lessons-") as built:
                 write_course(Path(built))
-                for step in ("source", "release"):
-                    _move_over(Path(built, step), self.root / step)
+                for step in ("source", "release"):  # what only the older ones have stays
+                    shutil.copytree(f"{built}/{step}", self.root / step, dirs_exist_ok=True, copy_function=os.replace)
         except BuildError as error:
             with contextlib.suppress(OSError):
                 self.root.rmdir()  # if it is empty
@@ -183,15 +182,6 @@ def update(course: Course) -> Outcome:
     said = [f"{', '.join(outdated) or 'no lesson'}: brought into release/"]
     next_step = "`autograder grade` judges what its new exercises and points concern, and shows other points first"
     return Outcome(said + [next_step] * bool(outdated))
-
-
-def _move_over(new: Path, old: Path) -> None:
-    """Put a folder in the place of another one. What only the old one has stays."""
-    if not old.exists():
-        new.rename(old)
-        return
-    for path in new.iterdir():
-        _move_over(path, old / path.name) if path.is_dir() else path.replace(old / path.name)
 
 
 def word(name: object, limit: int = 80) -> str:

@@ -25,11 +25,6 @@ class Penalty:
     percent: bool
     period: timedelta | None = None
 
-    def of(self, points: float, late: timedelta) -> float:
-        """What is taken off an assignment of so many points. It may be more than was earned."""
-        times = math.ceil(late / self.period) if self.period else 1
-        return times * (self.amount * points / 100 if self.percent else self.amount)
-
 
 NAMED = {"none": Penalty(0, percent=False), "all": Penalty(100, percent=True)}
 
@@ -106,11 +101,15 @@ class Rules:
         return late if late > self._about(assignment).grace else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
-        """What is taken off an assignment of so many points; None if course.toml has no penalty for it."""
+        """What is taken off an assignment of so many points; None if course.toml has no penalty for it.
+
+        It may be more than was earned.
+        """
         about = self._about(assignment)
-        if about.penalty is None:
-            return None
-        return about.penalty.of(points, late) if late > about.grace else 0.0
+        if (rule := about.penalty) is None or late <= about.grace:
+            return None if rule is None else 0.0
+        times = math.ceil(late / rule.period) if rule.period else 1
+        return times * (rule.amount * points / 100 if rule.percent else rule.amount)
 
     def least_late(self, assignment: str) -> float:
         """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
@@ -159,10 +158,6 @@ def _only(said: dict, known: set[str], where: str) -> None:
         raise CourseError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
 
 
-def _weight(value: object) -> float | None:
-    return value if type(value) in (int, float) and value >= 0 else None
-
-
 def _date(value: object) -> datetime | None:
     """A date is its last second; a time without a zone is by this computer's clock."""
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -187,7 +182,7 @@ _READ = {
     "due": (_date, "a date, such as 2026-10-03T23:59:00"),
     "grace": (_duration, 'a time, such as "15 min", "2 h", "3 d" or "1 w"'),
     "penalty": (_penalty, '"10% a day", "2 points an hour", "20%", "all" or "none"'),
-    "weight": (_weight, "a number of points, such as 10"),
+    "weight": (lambda n: n if type(n) in (int, float) and n >= 0 else None, "a number of points, such as 10"),
 }
 
 

@@ -29,9 +29,8 @@ class Standing:
         there = submitted | graded
         listed = classlist.roster.people if classlist.roster else []
         others = {student for student, _ in there} | set(classlist.trouble)
-        names = {student: about.get("name", "") for student, about in classlist.people.items()}
         unlisted = sorted(others - {person.id for person in listed})
-        self.people = listed + [Person(student, names.get(student, "")) for student in unlisted]
+        self.people = listed + [Person(who, classlist.people.get(who, {}).get("name", "")) for who in unlisted]
         self.has_roster = bool(listed)
         self.rules = course.rules()
         self.assigned: list[str] = self.rules.assigned

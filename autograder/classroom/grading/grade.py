@@ -136,7 +136,8 @@ def grade(
                 from .judges import Here  # and torch with it, which takes longer than a run with nothing new
 
                 judges = Here(workers, confine, new_judge)
-            judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
+            if new_judge is None:
+                judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
             judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):

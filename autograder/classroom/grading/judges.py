@@ -47,16 +47,15 @@ def prove(new_judge: NewJudge, exercises: set[str]) -> None:
 
 
 class Here:
-    """What grading asks of a Cluster, too."""
+    """What judges a batch. A Cluster is asked the same."""
 
     def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
         self._workers, self._bound = workers, cards() if new_judge is None else []
-        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
+        self._new_judge = new_judge or functools.partial(Judge, confine)
 
     def prove(self, exercises: set[str]) -> None:
         """CannotJudge before the first submission, and not an error in each of its rows."""
-        if self._proves:
-            prove(self._new_judge, exercises)
+        prove(self._new_judge, exercises)
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
@@ -115,17 +114,14 @@ def scratch_folder() -> Iterator[None]:
 
 
 class Cluster:
-    """What grading asks of Here, too."""
-
     def __init__(self, client, place: Place, confine: bool, new_judge: NewJudge | None) -> None:
         self.place, self._client = place, client
-        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
+        self._new_judge = new_judge or functools.partial(Judge, confine)
         self.resources = {"GPU": 1} if place.backend != "interpreter" else {}
 
     def prove(self, exercises: set[str]) -> None:
         """CourseError before the first submission where a worker misjudges known answers."""
-        if self._proves:
-            _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
+        _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. No more are on their way than the workers have threads.
@@ -182,15 +178,24 @@ def on_cluster(address: str, confine: bool, new_judge: NewJudge | None = None) -
         if judges.resources and not judges.slots():
             how = 'dask worker --nthreads 1 --resources "GPU=1"'
             raise CourseError(f"{address}: no worker says that it has a card; start one for each: {how}")
-        with _allowed_deaths(client):
+
+        def allow(deaths: int, dask_scheduler=None) -> int:
+            before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, deaths
+            return before
+
+        before = client.run_on_scheduler(allow, DEATHS - 1)
+        try:
             yield judges
+        finally:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                client.run_on_scheduler(allow, before)
 
 
 def _all_well(answers: dict[str, object]) -> dict:
     """What workers answered, by address. CourseError for an exception among it."""
-    for worker, answer in answers.items():
-        if isinstance(answer, BaseException):
-            problem = visible(f"{type(answer).__name__}: {answer}", 300)
+    for worker, error in answers.items():
+        if isinstance(error, BaseException):
+            problem = visible(f"{type(error).__name__}: {error}", 300)
             raise CourseError(f"the worker {worker} cannot judge: {problem}")
     return answers
 
@@ -217,22 +222,6 @@ def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
         return row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
         return row.fail(error)
-
-
-@contextlib.contextmanager
-def _allowed_deaths(client) -> Iterator[None]:
-    """Have the scheduler give a submission up after DEATHS workers, as long as this batch runs."""
-
-    def change(count: int, dask_scheduler=None) -> int:
-        before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, count
-        return before
-
-    before = client.run_on_scheduler(change, DEATHS - 1)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(Exception):  # the scheduler may be gone
-            client.run_on_scheduler(change, before)
 
 
 # -- on a worker ------------------------------------------------------------------------------------------

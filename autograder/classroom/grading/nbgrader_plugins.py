@@ -34,8 +34,8 @@ class ReleasedExporter(NotebookExporter):
     """Reads the released notebook in place of the one handed in, which no parser but ours touches."""
 
     def from_filename(self, filename: str, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
-        names, course = resources["nbgrader"], _course_of(self)
-        names["course"] = course
+        names = resources["nbgrader"]
+        names["course"] = course = _course_of(self)
         return self.from_notebook_node(nbformat.from_dict(course.released[names["assignment"]]), resources)
 
 
