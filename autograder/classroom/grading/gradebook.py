@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
-import hashlib
 import json
 import re
 import shutil
@@ -24,6 +23,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
+from sqlalchemy.pool import NullPool
 from traitlets.config import Config
 
 from ...text import visible
@@ -36,6 +36,7 @@ from .judging import Row, ungraded
 from .record import NAME, graded, points_in
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
+GRADING = 37392161452018436  # of the lock on a server: any number that no other program takes
 WAITING = "another grading of this gradebook is at work; waiting for it to end"
 
 
@@ -81,7 +82,14 @@ def one_grader(course: Course, say: Callable[[str], None]) -> Iterator[None]:
         with contextlib.suppress(SQLAlchemyError, ValueError):  # what is wrong with it is said when it is opened
             url = make_url(course.db_url)
         if url.get_backend_name() == "postgresql":
-            held.enter_context(_postgresql_lock(course.db_url, say))
+            connection = None
+            with contextlib.suppress(SQLAlchemyError, ImportError):  # as above
+                connection = held.enter_context(create_engine(url, poolclass=NullPool).connect())
+            if connection:  # an advisory lock of the server's, for this database; it ends with the connection
+                if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": GRADING}).scalar():
+                    say(WAITING)
+                    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": GRADING})
+                connection.commit()
         elif url.get_backend_name() == "sqlite" and url.database:
             database = Path(url.database)
             if database.parent.is_dir() and database.parent.resolve() != course.root:
@@ -98,27 +106,6 @@ def _file_lock(path: Path, say: Callable[[str], None]) -> Iterator[None]:
             say(WAITING)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@contextlib.contextmanager
-def _postgresql_lock(url: str, say: Callable[[str], None]) -> Iterator[None]:
-    """An advisory lock of the server's, for this database. It ends with the connection."""
-    key = int.from_bytes(hashlib.sha256(b"autograder grade").digest()[:7], "big")
-    try:
-        engine = create_engine(url)
-        connection = engine.connect()
-    except (SQLAlchemyError, ImportError):
-        yield
-        return
-    try:
-        if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": key}).scalar():
-            say(WAITING)
-            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
-        connection.commit()
-        yield
-    finally:
-        connection.close()
-        engine.dispose()
 
 
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
