@@ -306,19 +306,14 @@ def _require_entry(path: Path, source: str, exercise):
     inside = exercise.signature.partition("(")[2].partition(")")[0]
     wanted = len([name for name in inside.split(",") if name.strip()])
     functions = [node.args for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
-    if functions and not _takes(functions[-1], wanted):
-        takes = "…"
-        with contextlib.suppress(RecursionError):
-            takes = ast.unparse(functions[-1])[:80]
-        called = f"{exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}"
-        raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
-
-
-def _takes(arguments: ast.arguments, count: int) -> bool:
-    positional = len(arguments.posonlyargs) + len(arguments.args)
-    required = positional - len(arguments.defaults)
-    keywords = sum(default is None for default in arguments.kw_defaults)
-    return required <= count and (count <= positional or arguments.vararg is not None) and not keywords
+    for takes in functions[-1:]:
+        most = len(takes.posonlyargs) + len(takes.args)
+        if None in takes.kw_defaults or wanted < most - len(takes.defaults) or (wanted > most and not takes.vararg):
+            shown = "…"
+            with contextlib.suppress(RecursionError):
+                shown = ast.unparse(takes)[:80]
+            called = f"{exercise.entry}({shown}) cannot be called with {many(wanted, 'argument', 'arguments')}"
+            raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
 
 
 # -- selftest ----------------------------------------------------------------------------------------------------

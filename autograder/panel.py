@@ -66,8 +66,6 @@ def _words(text: str) -> Markup:
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>"))
 
 
-# -- the map of a failure ----------------------------------------------------------------------------------
-
 _LEFT, _RIGHT, _WIDTH, _LINE = 92, 680, 580, 24  # pixels
 _LEAST = 3  # pixels of the narrowest run
 MOST_RUNS = 40  # pieces of one row

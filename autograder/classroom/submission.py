@@ -23,8 +23,6 @@ MAX_ANSWER_CHARACTERS = 60_000
 NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 REVIEW = "review"  # why a person must look at an answer, in the metadata of its check cell
 
-# -- what counts ------------------------------------------------------------------------------------------
-
 
 @dataclass
 class Submission:
@@ -173,9 +171,6 @@ def answers_in(notebook: dict) -> dict[str, dict]:
     """exercise -> the cell of such a notebook that the student fills in."""
     marked = [(cell, cell["metadata"].get("nbgrader", {})) for cell in notebook["cells"]]
     return {m["grade_id"]: cell for cell, m in marked if m.get("solution")}
-
-
-# -- what may be shown ------------------------------------------------------------------------------------
 
 
 def clean_notebook(notebook: dict) -> dict:

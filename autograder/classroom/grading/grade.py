@@ -193,9 +193,6 @@ def _chosen(course: Course, assignments: list[str] | None, students: list[str] |
     return chosen
 
 
-# -- what is held back ------------------------------------------------------------------------------------
-
-
 def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]) -> list[Change]:
     """The exercises whose points differ between a row and the grade that `record` is about."""
     before = record.get("by") or {}

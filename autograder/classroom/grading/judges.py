@@ -43,9 +43,6 @@ def prove(new_judge: NewJudge, exercises: set[str]) -> None:
                 judge.prove(exercise)
 
 
-# -- this machine -----------------------------------------------------------------------------------------
-
-
 class Here:
     """What judges a batch. A Cluster is asked the same."""
 
@@ -108,9 +105,6 @@ def scratch_folder() -> Iterator[None]:
         finally:
             tempfile.tempdir = before
             shutil.rmtree(folder, ignore_errors=True)
-
-
-# -- a cluster --------------------------------------------------------------------------------------------
 
 
 class Cluster:

@@ -41,26 +41,20 @@ class Table:
         """Who is in each line below the header; None if a line is no student's. Raises CourseError."""
         header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in self.lines[0]] if self.lines else []
         columns = set(header)
-        self._refuse_translated(columns)
+        # Moodle's worksheet is known by its first column, one word with a number: "Teilnehmer/in 4711".
+        numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
+        moodles = all(numbered) and len({match[1] for match in numbered}) == 1 and len(header) > 4
+        if moodles and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
+            raise CourseError(
+                f"{self.path}: looks like Moodle's worksheet in another language than English; "
+                "choose English in Moodle's menu of languages, and download it again"
+            )
         is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
             {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
         )
         # Of two columns of one title the first one counts.
         rows = (dict(reversed([*zip(header, map(str.strip, line))])) for line in self.lines[1:])
         return [_person(row, is_canvas) for row in rows]
-
-    def _refuse_translated(self, columns: set[str]) -> None:
-        """CourseError for Moodle's worksheet with titles in another language than English.
-
-        It is known by its first column, one word with a number: "Teilnehmer/in 4711".
-        """
-        numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
-        same = all(numbered) and len({match[1] for match in numbered}) == 1
-        if same and len(self.lines[0]) > 4 and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
-            raise CourseError(
-                f"{self.path}: looks like Moodle's worksheet in another language than English; "
-                "choose English in Moodle's menu of languages, and download it again"
-            )
 
     def content(self) -> bytes:
         """The file. A cell that was not changed is what it was."""
@@ -93,9 +87,6 @@ def read_table(path: Path, what: str) -> Table:
         raise CourseError(f"{path}: {what} is not CSV: {visible(error, 100)}") from None
     quoted = bool(lines) and first.startswith('"') and first.count('"') >= 2 * len(lines[0])
     return Table(path, lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
-
-
-# -- the roster ------------------------------------------------------------------------------------------------
 
 
 class Unclear(LookupError):
@@ -221,8 +212,8 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     if role and "student" not in role and "learner" not in role:
         return None
     numbers = {"Canvas": row["id"]} if is_canvas and row.get("id") else {}
-    ids = [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
-    ids = [row.get("id", "")] * (not is_canvas) + ids
+    ids = [row.get("id", "")] * (not is_canvas)
+    ids += [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
     if participant := re.fullmatch(r"Participant (\d+)", row.get("identifier", "")):
         numbers["Moodle"] = participant[1]
     else:
@@ -238,9 +229,6 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
     handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
     return Person(student_id(own), name, email, first("section"), keys, numbers, handed_in)
-
-
-# -- everybody --------------------------------------------------------------------------------------------------
 
 
 class ClassList:
@@ -266,9 +254,8 @@ class ClassList:
 
     def knows(self, name: str) -> bool:
         """Whether a name is somebody's: on the roster, or without one, somebody's who handed in before."""
-        if self.roster:
-            return not isinstance(_on(self.roster, Named(student=name)), Unclear)
-        return student_id(name) in self.people
+        on_it = self.roster and not isinstance(_on(self.roster, Named(student=name)), Unclear)
+        return on_it if self.roster else student_id(name) in self.people
 
     def ids(self, names: Iterable[Named]) -> tuple[dict[Named, str | Unclear], list[str]]:
         """An id for each name, or why there is none; and notes. The same name gets the same id next time."""
@@ -308,13 +295,12 @@ class ClassList:
         if before is None:
             return plain
         namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
-        if before["numbers"].get(named.slot) or len(namesakes) > 1:
-            notes.append(
-                f"{other}: {named.system} gives {named.student} the number {named.number} here, and another to "
-                f"{' and '.join(sorted(namesakes))}; taken for somebody else; a --roster would tell"
-            )
-            return other
-        return plain
+        if not before["numbers"].get(named.slot) and len(namesakes) <= 1:
+            return plain
+        what = f"{named.system} gives {named.student} the number {named.number} here, and another to"
+        others = " and ".join(sorted(namesakes))
+        notes.append(f"{other}: {what} {others}; taken for somebody else; a --roster would tell")
+        return other
 
     def remember(self, named: Named, student: str) -> None:
         """Keep who somebody is. Where a system gave a number, it tells the next time, too."""

@@ -63,13 +63,13 @@ class Found:
         return self.parts[: next(zips, len(self.parts))]
 
     @property
+    def in_own_zip(self) -> bool:
+        return self.trusted != self.parts
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """The folders that it is in, up to a student's own zip, whose name may be the student's."""
         return self.trusted if self.in_own_zip else self.parts[:-1]
-
-    @property
-    def in_own_zip(self) -> bool:
-        return self.trusted != self.parts
 
 
 @dataclass
@@ -211,10 +211,9 @@ def _file(path: Path, name: str) -> Found:
 
 def _changed(path: Path) -> datetime:
     """When the file was changed; now, if it says a year that no calendar has."""
-    try:
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.now(UTC)
+    return datetime.now(UTC)
 
 
 def _nothing() -> bytes:

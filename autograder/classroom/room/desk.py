@@ -187,6 +187,7 @@ def _mark(name: str, one: dict) -> tuple[str, object, str]:
 
 _IN_BOTH = {"counted": many, "mark": _mark, "visible": visible}  # templates
 
+
 class Desk:
     """What the page shows, and the one run at a time. `alive` is called while it prints: this server is not idle."""
 

@@ -3,6 +3,7 @@
 Nothing is loaded from elsewhere and no script runs on these: a policy in each page forbids both.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +23,9 @@ def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
     made_of: what the page depends on beside this program, as JSON.
     """
     mark = hash_of([_program(), made_of])
-    try:
-        with path.open(errors="replace") as file:
-            if mark in file.read(400):
-                return
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), path.open(errors="replace") as file:
+        if mark in file.read(400):
+            return
     write_atomically(path, make().replace("<head>", f"<head><!-- {mark} -->", 1).encode())
 
 
