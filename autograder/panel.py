@@ -101,30 +101,27 @@ def _boxes(drawn) -> list[_Box]:
     states = {run.state for row in drawn.rows for run in row.runs}
     if len(states) == 1 or max(len(row.runs) for row in drawn.rows) > MOST_RUNS:
         return []
-    boxes, tail = [], _tail(drawn)
+    tail, _ = _scale(drawn)
+    boxes, masked = [], [("masked", tail)] * bool(tail)
     for number, row in enumerate(drawn.rows):
         start = 0
-        for state, length in [*((run.state, run.length) for run in row.runs), *([("masked", tail)] if tail else [])]:
+        for state, length in [*((run.state, run.length) for run in row.runs), *masked]:
             boxes += _run(drawn, state, start, start + length, 4 + number * _LINE)
             start += length
     return sorted(boxes, key=lambda box: box.state not in _NO_FAULT)  # a narrow one lies over its neighbours
 
 
-def _tail(drawn) -> int:
-    """The masked lanes of the last block; no more than the row has elements."""
-    return min(-drawn.columns % drawn.block, drawn.columns) if drawn.block else 0
-
-
-def _scale(drawn) -> float:
-    """Pixels of an element."""
-    return _WIDTH / (drawn.columns + _tail(drawn))
+def _scale(drawn) -> tuple[int, float]:
+    """The masked lanes of the last block, no more than the row has elements; pixels of an element."""
+    tail = min(-drawn.columns % drawn.block, drawn.columns) if drawn.block else 0
+    return tail, _WIDTH / (drawn.columns + tail)
 
 
 def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
     """A run as boxes: one for each block where it is right, one for each element in a short row."""
     from workshop.picture import CYCLE
 
-    single, scale = drawn.columns <= _SINGLE, _scale(drawn)
+    single, (_, scale) = drawn.columns <= _SINGLE, _scale(drawn)
     step = 1 if single else drawn.block if state == "right" else 0
     inner = range((start // step + 1) * step, end, step) if step else ()
     for at, after in itertools.pairwise([start, *inner, end]):
@@ -137,7 +134,7 @@ def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
 
 def _ticks(drawn) -> list[tuple[float, str, int]]:
     """(x, anchor, number) below the strips: where blocks begin, where the tensor ends, and the end of the row."""
-    scale, columns = _scale(drawn), drawn.columns
+    (_, scale), columns = _scale(drawn), drawn.columns
     first, *others = drawn.rows[0].runs
     places = [0, first.length] if others and others[0].state in ("gap", "outside") else [0]
     if drawn.block and not drawn.lanes:

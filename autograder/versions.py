@@ -3,8 +3,6 @@
 It imports none of what it names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import platform
 from importlib import metadata

@@ -28,7 +28,7 @@ from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
 from .reports.export import export
 from .reports.report import report as write_page
-from .room.exchange import SECRET, entries, lesson_in
+from .room.exchange import SECRET, entries, lesson_in, opened
 from .standing import Standing
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
@@ -113,12 +113,9 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
 
 def _text(path: Path) -> str:
     """A short text of somebody else's, which may be anything; "" if it is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            return file.read(1024).decode("ascii", "replace")
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError), opened(path, 0) as handle:
+        return os.read(handle, 1024).decode("ascii", "replace")
+    return ""
 
 
 def _forget_in_room(course: Course, room: Path, name: str, number: int | None, said: _Told) -> None:

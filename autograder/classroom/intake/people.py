@@ -146,8 +146,10 @@ class Roster:
         name = named.student.removesuffix(f"_{named.number}") if named.system == "Canvas" else named.student
         for spelt in (name, name.partition("-")[2] if named.system == "Moodle" else ""):
             yield list({p.id: p for s in _spellings(spelt) for p in self._by_name.get(s, [])}.values())
-        if not named.system:
-            yield self._mentioned(name)
+        if not named.system:  # all words of a name, or an identifier
+            words, keys = set(_words(name)), {folded(w) for w in re.split(r"[\s_]+", name)}
+            keys |= {folded(name[m.end() :]) for m in re.finditer("-", name)}  # GitHub Classroom: assignment-user
+            yield [p for p in self.people if keys & {folded(k) for k in p.keys} or words >= set(_words(p.name)) > set()]
 
     def numbered(self, named: Named) -> Person | None:
         """The person to whom a system gave the number in a name; None if not exactly one is on the roster."""
@@ -159,13 +161,6 @@ class Roster:
         pieces = name.split("_")
         found = [user for n in range(1, len(pieces)) if folded(user := "_".join(pieces[n:])) in self._by_key]
         return found[0] if len(found) == 1 else None
-
-    def _mentioned(self, text: str) -> list[Person]:
-        """Who is named among other words: all words of a name, or an identifier."""
-        words = set(_words(text))
-        keys = {folded(w) for w in re.split(r"[\s_]+", text)}
-        keys |= {folded(text[m.end() :]) for m in re.finditer("-", text)}  # GitHub Classroom: assignment-user
-        return [p for p in self.people if keys & {folded(k) for k in p.keys} or words >= set(_words(p.name)) > set()]
 
 
 def folded(text: str) -> str:

@@ -177,7 +177,7 @@ def _files_of_zip(opened: Opener, packed: datetime) -> tuple[list[Found], list[t
             refused.append((name, "its name points outside the zip; refused"))
         elif not name.endswith("/"):
             problem = _refusal(entry)
-            read = _nothing if problem else functools.partial(_unpacked, opened, entry)
+            read = bytes if problem else functools.partial(_unpacked, opened, entry)
             files.append(Found(name, _zip_time(entry, packed), read, problem))
     return files, refused
 
@@ -191,17 +191,17 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
         clones |= {Path(folder): cloned} if cloned else {}
         subfolders[:] = sorted(s for s in subfolders if not _IGNORED.fullmatch(s) and Path(folder, s) != course)
         if not subfolders and not names:
-            yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), _nothing)
+            yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), bytes)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
+                yield Found(name, _changed(path), bytes, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
                 found = _file(path, name)
                 yield replace(found, modified=cloned, timed=False) if cloned else found
             elif not stat.S_ISDIR(mode):
-                yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
+                yield Found(name, _changed(path), bytes, "is neither a file nor a folder; not read")
     report.problems += [f"{shown(error.filename)}: cannot be opened: {error.strerror}" for error in unreadable]
 
 
@@ -214,10 +214,6 @@ def _changed(path: Path) -> datetime:
     with contextlib.suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
     return datetime.now(UTC)
-
-
-def _nothing() -> bytes:
-    raise ValueError("there is nothing to read")
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str:

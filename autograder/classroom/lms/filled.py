@@ -88,8 +88,8 @@ class _Table:
 
     def points(self, assignment: str, line: int) -> float | None:
         """How many points the system gives an assignment; None if its file does not say."""
-        where, column = self.about.grades, self.columns[assignment]
-        title, said = self.header[column], ""
+        where, column, said = self.about.grades, self.columns[assignment], ""
+        title = self.header[column]
         if "title_points" in where and (match := re.search(where["title_points"], title)):
             said = match[1]
         elif "points_line" in where:
@@ -104,7 +104,6 @@ class _Table:
             return None
 
     def fill(self, scale: bool, report: Outcome) -> None:
-        """Write the grades into the lines."""
         other_points, name = {}, self.about.name
         for person, assignment, marks in self.now.with_marks(self.columns):
             try:

@@ -47,19 +47,13 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
 def _write_page(course: Course, now: Standing, student: str, assignment: str, marks: Marks) -> Path:
     content = course.notebook("autograded", student, assignment).read_bytes()
     page = course.notebook("feedback", student, assignment, ".html")
-    about = student, assignment, marks, _notices(now, student, assignment)
+    notices = [LATE] * ((student, assignment) in now.late)
+    if late := now.late_by.get((student, assignment)):
+        due = now.rules.due(assignment) + (now.rules.extension(student, assignment) or timedelta())
+        notices = [f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}."]
+    about = student, assignment, marks, notices + [STALE] * ((student, assignment) in now.stale)
     write_page(page, [content.decode(), repr(about)], lambda: student_page(json.loads(content), *about))
     return page
-
-
-def _notices(now: Standing, student: str, assignment: str) -> list[str]:
-    """What a student's page says beside the grade."""
-    late = now.late_by.get((student, assignment))
-    said = [LATE] * ((student, assignment) in now.late)
-    if late:
-        due = now.rules.due(assignment) + (now.rules.extension(student, assignment) or timedelta())
-        said = [f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}."]
-    return said + [STALE] * ((student, assignment) in now.stale)
 
 
 def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:

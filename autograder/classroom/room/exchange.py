@@ -55,7 +55,7 @@ def collect_lesson(course: Course, exchange: Path, lesson: str) -> list[str]:
     for name, about in entries(inbound):
         if lesson_in(name, [lesson]):
             hand_ins[about.st_uid].append((about.st_ctime_ns, name))
-    with _opened(inbound, os.O_DIRECTORY) as folder:
+    with opened(inbound, os.O_DIRECTORY) as folder:
         for owner, there in sorted(hand_ins.items()):
             student, refused = f"user-{owner}", []
             with contextlib.suppress(KeyError):
@@ -92,7 +92,7 @@ def lesson_in(name: str, lessons: Collection[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | str, kind: int, folder: int | None = None) -> Iterator[int]:
+def opened(path: Path | str, kind: int, folder: int | None = None) -> Iterator[int]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | kind, dir_fd=folder)
     try:
         yield handle
@@ -106,7 +106,7 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
     Only files of these names, of the owner of the folder, and of a bounded size are read. The time is that of the
     last change, which nobody can set back. Raises OSError and ValueError.
     """
-    with _opened(name, os.O_DIRECTORY, inbound) as folder:
+    with opened(name, os.O_DIRECTORY, inbound) as folder:
         about = os.fstat(folder)
         if about.st_uid != owner:
             raise ValueError("it is another user's now")
@@ -121,7 +121,7 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
 
 
 def _file(folder: int, name: str, owner: int, most: int) -> tuple[bytes, float]:
-    with _opened(name, 0, folder) as handle:
+    with opened(name, 0, folder) as handle:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != owner:
             raise ValueError(f"{name} is no file of this user's")
