@@ -1,4 +1,4 @@
-"""The course directory: nbgrader's folders, and what is released in them.
+"""The course directory: nbgrader's folders, what is released in them, and files that are written whole or not at all.
 
     source/ release/ submitted/<student>/ autograded/<student>/ feedback/<student>/ gradebook.db
 
@@ -8,12 +8,15 @@ One assignment per notebook: <step>/<student>/<assignment>/<assignment>.ipynb.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -22,7 +25,6 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
 from . import duedates
-from .files import CourseError, write_atomically
 from .submission import Check, checks_in
 
 COURSE_ID = "triton-workshop"
@@ -31,6 +33,10 @@ PLUGINS = "autograder.classroom.grading.nbgrader_plugins"
 HELD = "held"  # a step beside autograded/: what regrading would change
 TEMPLATES = Path(__file__).with_name("templates")
 NEW = "nbgrader_config.py", duedates.FILE  # in templates/: what a new course has beside its lessons
+
+
+class CourseError(Exception):
+    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
 
 
 def configure(c: Config) -> None:
@@ -133,7 +139,10 @@ class Course:
 
     def rules(self) -> duedates.Rules:
         """What course.toml says about due dates, penalties and totals. Raises CourseError."""
-        return duedates.Rules(self.root, self.released)
+        try:
+            return duedates.Rules(self.root, self.released)
+        except (OSError, ValueError) as error:
+            raise CourseError(f"{self.root / duedates.FILE}: {visible(error, 300)}") from None
 
     def points(self, assignment: str) -> float:
         """The points of a released assignment; 0 for another one."""
@@ -187,3 +196,60 @@ def update(course: Course) -> Outcome:
 def word(name: object, limit: int = 80) -> str:
     """A name for a line of text."""
     return visible(name, limit).replace("\n", "⟨U+000A⟩")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, finds the old one or the new one whole.
+
+    Not workshop/shared.py, which does the same: to import anything of `workshop` costs the import of torch.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where it is
+            error.filename = str(path)
+        raise
+
+
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
+
+
+def read_timestamp(path: Path) -> datetime | None:
+    """The time in a timestamp.txt or collected.txt, None if there is none."""
+    try:
+        return stamped_time(path.read_text())
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def read_json(path: Path) -> dict:
+    """A JSON object that the course keeps; {} if there is none."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def file_hash(path: Path) -> str:
+    """Says whether a submitted file is the same; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def hash_of(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8", "replace")).hexdigest()

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from ..text import visible
-from .files import CourseError
-
 FILE = "course.toml"
 _UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(min|h|d|w)[a-z]*")
@@ -44,29 +41,26 @@ class Rules:
     """
 
     def __init__(self, folder: Path, known: Collection[str]) -> None:
-        """The rules in a course directory whose assignments are `known`. Raises CourseError."""
+        """The rules in a course directory whose assignments are `known`. Raises OSError and ValueError."""
         file = folder / FILE
-        try:
-            said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
-            _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
-            everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
-            _assignment(everywhere, "")
-            own = _table(said.get("assignments", {}), "assignments")
-            self._assignments = {
-                name: _assignment({**everywhere, **_table(own.get(name, {}), name)}, name)
-                for name in dict.fromkeys([*known, *own])
-            }
-            chosen = said.get("assigned")
-            if chosen is not None and not (isinstance(chosen, list) and all(isinstance(a, str) for a in chosen)):
-                raise CourseError('assigned: expected a list of assignments, such as ["00_setup"]')
-            for name in (*self._assignments, *(chosen or ())):
-                if name not in known:
-                    raise CourseError(f"there is no assignment {name!r}; there are: {', '.join(known)}")
-            self.assigned = chosen and [name for name in known if name in chosen]
-            self._extensions = _by_student(said, "extensions", known)
-            self._handed_in = _by_student(said, "handed_in", known)
-        except (CourseError, OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise CourseError(f"{file}: {visible(error, 300)}") from None
+        said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
+        _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
+        everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
+        _assignment(everywhere, "")
+        own = _table(said.get("assignments", {}), "assignments")
+        self._assignments = {
+            name: _assignment({**everywhere, **_table(own.get(name, {}), name)}, name)
+            for name in dict.fromkeys([*known, *own])
+        }
+        chosen = said.get("assigned")
+        if chosen is not None and not (isinstance(chosen, list) and all(isinstance(a, str) for a in chosen)):
+            raise ValueError('assigned: expected a list of assignments, such as ["00_setup"]')
+        for name in (*self._assignments, *(chosen or ())):
+            if name not in known:
+                raise ValueError(f"there is no assignment {name!r}; there are: {', '.join(known)}")
+        self.assigned = chosen and [name for name in known if name in chosen]
+        self._extensions = _by_student(said, "extensions", known)
+        self._handed_in = _by_student(said, "handed_in", known)
 
     @property
     def students(self) -> set[str]:
@@ -133,7 +127,7 @@ def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[st
     for student, about in _table(said.get(title, {}), title).items():
         for assignment, value in _table(about, f"{title}.{student}").items():
             if assignment not in known:
-                raise CourseError(f"{title}.{student}: there is no assignment {assignment!r}")
+                raise ValueError(f"{title}.{student}: there is no assignment {assignment!r}")
             kind = "grace" if title == "extensions" and isinstance(value, str) else "due"
             found[student, assignment] = _read(kind, value, f"{title}.{student}.{assignment}")
     return found
@@ -143,19 +137,19 @@ def _read(key: str, value: object, where: str):
     """A value that is written as that of `key` is."""
     read, expected = _READ[key]
     if (found := read(value)) is None:
-        raise CourseError(f"{where}: found {value!r}; expected {expected}")
+        raise ValueError(f"{where}: found {value!r}; expected {expected}")
     return found
 
 
 def _table(value: object, where: str) -> dict:
     if not isinstance(value, dict):
-        raise CourseError(f"{where}: found {value!r}; expected a table, such as [{where}]")
+        raise ValueError(f"{where}: found {value!r}; expected a table, such as [{where}]")
     return value
 
 
 def _only(said: dict, known: set[str], where: str) -> None:
     if others := sorted(set(said) - known):
-        raise CourseError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
+        raise ValueError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
 
 
 def _date(value: object) -> datetime | None:

@@ -17,9 +17,8 @@ from nbgrader.api import MissingEntry
 from nbgrader.utils import notebook_hash
 from sqlalchemy import create_engine, text
 
-from .course import COURSE_ID, HELD, Course, CourseError, Outcome, word
+from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, word, write_atomically
 from .duedates import FILE as RULES
-from .files import read_json, write_atomically
 from .grading.grade import held_of_others, list_changes
 from .grading.gradebook import one_grader, open_gradebook
 from .intake.people import ClassList, read_table, roster_of

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from ..text import visible
-from .course import HELD, Course
+from .course import HELD, Course, read_timestamp
 from .duedates import spoken
-from .files import read_timestamp
 from .grading.gradebook import Marks, marks_in, open_gradebook, waiting
 from .grading.record import is_stale
 from .intake.people import ClassList, Person

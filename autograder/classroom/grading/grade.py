@@ -23,8 +23,7 @@ from nbgrader.api import SubmittedAssignment
 
 from ...text import visible
 from .. import interrupt
-from ..course import HELD, Course, CourseError, word
-from ..files import write_atomically
+from ..course import HELD, Course, CourseError, word, write_atomically
 from ..reports.export import write_csv
 from .gradebook import Lateness, marks_in, one_grader, open_gradebook, register, save, waiting
 from .judging import Row

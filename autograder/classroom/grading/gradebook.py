@@ -28,8 +28,7 @@ from traitlets.config import Config
 
 from ...text import visible
 from ...verdict import GRADER_ERROR
-from ..course import COURSE_ID, Course, CourseError, configure
-from ..files import read_timestamp, write_atomically
+from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
 from ..intake.people import ClassList
 from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
 from .judging import Row, ungraded

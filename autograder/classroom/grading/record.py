@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...versions import stack
-from ..course import Course
-from ..files import file_hash, hash_of
+from ..course import Course, file_hash, hash_of
 from ..submission import answers_in, cells_of, checks_in, read_bounded
 
 NAME = "autograder"  # of the record in the notebook's metadata

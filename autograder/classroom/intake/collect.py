@@ -8,8 +8,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..course import Course
-from ..files import read_timestamp, write_atomically
+from ..course import Course, read_timestamp, write_atomically
 from ..submission import notebook_of
 from .identity import Identified, identified
 from .people import ClassList, read_roster, roster_of

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ...text import visible
-from ..course import Course, CourseError
-from ..files import stamped_time
+from ..course import Course, CourseError, stamped_time
 from ..submission import answers_in, cells_of, grade_id
 from .people import ClassList, Unclear
 from .sources import NOTHING, STAMP, CollectReport, Found, shown

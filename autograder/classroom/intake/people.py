@@ -18,8 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ...text import visible
-from ..course import Course, CourseError, word
-from ..files import read_json, write_atomically
+from ..course import Course, CourseError, read_json, word, write_atomically
 from .systems import COLUMNS, PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
 MAX_TABLE_BYTES = 16 << 20

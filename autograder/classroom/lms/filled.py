@@ -11,8 +11,7 @@ import zipfile
 from pathlib import Path
 
 from ...text import visible
-from ..course import Course, CourseError, Outcome, word
-from ..files import write_atomically
+from ..course import Course, CourseError, Outcome, word, write_atomically
 from ..grading.gradebook import graded_folders
 from ..intake.identity import Lessons
 from ..intake.people import ClassList, Person, Roster, Unclear, read_table

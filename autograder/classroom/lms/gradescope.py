@@ -20,8 +20,7 @@ from pathlib import Path
 from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
-from ..course import TEMPLATES, Course, CourseError, Outcome
-from ..files import write_atomically
+from ..course import TEMPLATES, Course, CourseError, Outcome, write_atomically
 from ..grading.judging import judge_submission
 from ..grading.record import points_in
 from ..intake.collect import collect

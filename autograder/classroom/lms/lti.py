@@ -17,8 +17,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from ...text import visible
-from ..course import Course, CourseError, Outcome, word
-from ..files import read_json, write_atomically
+from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
 from ..intake.identity import Lessons
 from ..intake.people import Table, roster_of
 from ..standing import Standing

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...text import visible
-from ..course import Course, CourseError, Outcome
-from ..files import write_atomically
+from ..course import Course, CourseError, Outcome, write_atomically
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
 from ..grading.record import graded
 from ..intake.people import Table

@@ -19,8 +19,7 @@ from urllib.parse import quote
 
 from ...text import visible
 from ...verdict import GRADER_ERROR
-from ..course import Course, Outcome, word
-from ..files import file_hash
+from ..course import Course, Outcome, file_hash, word
 from ..grading.gradebook import graded_folders
 from ..grading.record import Judged, graded
 from ..standing import Standing, Submission

@@ -25,7 +25,7 @@ from tornado import web
 
 from ...text import many, visible
 from .. import interrupt
-from ..files import write_atomically
+from ..course import write_atomically
 from ..intake.systems import SYSTEMS
 from ..lms.filled import MOODLE_ZIP
 from ..templates import template

@@ -21,8 +21,7 @@ from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import notebook_hash
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, Outcome, word
-from ..files import read_timestamp, write_atomically
+from ..course import COURSE_ID, Course, CourseError, Outcome, read_timestamp, word, write_atomically
 from ..grading.record import is_stale
 from ..intake.people import ClassList
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ...text import templates_in
-from ..files import file_hash, hash_of, write_atomically
+from ..course import file_hash, hash_of, write_atomically
 
 FOLDER = Path(__file__).parent
 template = templates_in(FOLDER)
