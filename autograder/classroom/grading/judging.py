@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from ...answer import from_notebook
 from ...text import visible
 from ...verdict import GRADER_ERROR, Finding, Verdict
-from ..course import Course, word
+from ..course import Course, file_hash, hash_of, word
 from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
-from .record import NAME, file_hash, hash_of, submitted_notebook
+from .record import NAME, submitted_notebook
 
 MAX_PANEL = 200_000
 Question = tuple[str, float]  # an exercise and its points

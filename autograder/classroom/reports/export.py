@@ -1,12 +1,12 @@
 """Writes the grades as CSV."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from ...text import visible
 from ..course import Course, CourseError, Outcome, write_atomically
-from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
+from ..grading.gradebook import NOT_IN_GRADEBOOK, graded_folders
 from ..grading.record import graded
 from ..intake.people import Table
 from ..standing import Standing
@@ -32,7 +32,14 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
         marks = {a: now.marks[person.id, a] for a in now.assigned if (person.id, a) in now.marks}
         total = sum((mark.score * now.counts[a] / (course.points(a) or 1.0) for a, mark in marks.items()), 0.0)
         for assignment, mark in marks.items():
-            details += _exercise_lines(course, mark, person.id, assignment)
+            exercises = graded(course, person.id, assignment).exercises
+            order, came = list(exercises), mark.came.isoformat() if mark.came else ""
+            for name in sorted(mark.scores, key=lambda name: order.index(name) if name in order else -1):
+                verdict = exercises[name].verdict if name in exercises else {}
+                score, points, waits, _ = mark.scores[name]
+                reason = "" if verdict.get("passed") else verdict.get("message", "")
+                judged = [int(bool(verdict.get("passed"))), verdict.get("diagnosis") or "", reason]
+                details.append([person.id, assignment, name, score, points, *judged, int(waits), came])
         who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
         late = [a for a in now.assigned if (person.id, a) in now.late]
         scores = [marks[a].score if a in marks else "" for a in now.assigned]
@@ -45,18 +52,6 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
     write_csv(files["exercises"], header.split(), details)
     said = f"{len(now.people)} students: totals in {files['grades']}, every exercise in {files['exercises']}"
     return Outcome([said], files=files)
-
-
-def _exercise_lines(course: Course, marks: Marks, student: str, assignment: str) -> Iterator[list]:
-    exercises = graded(course, student, assignment).exercises
-    order = list(exercises)
-    for name in sorted(marks.scores, key=lambda name: order.index(name) if name in order else -1):
-        verdict = exercises[name].verdict if name in exercises else {}
-        score, points, waits, _ = marks.scores[name]
-        passed, came = bool(verdict.get("passed")), marks.came.isoformat() if marks.came else ""
-        reason = "" if passed else verdict.get("message", "")
-        judged = [int(passed), verdict.get("diagnosis") or "", reason]
-        yield [student, assignment, name, score, points, *judged, int(waits), came]
 
 
 def write_csv(path: Path, header: Iterable[str], lines: Iterable[Iterable]) -> None:
