@@ -132,8 +132,17 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
         raise BuildError(f'{script.name}: {marker}="{exercise}" belongs in {EXERCISES[exercise].notebook}.py')
     name, kind = _MARKERS[marker]
     cell.id = name.format(exercise)
-    if marker == "hints":
-        cell.source = hints_markdown(exercise, script.parents[1])
+    if marker == "hints":  # folded HTML details, which every notebook viewer can show
+        rungs = ladder(exercise, script.parents[1] / "workshop" / "hints")
+        if not rungs:
+            raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
+        if tuple(title for title, _ in rungs) != RUNGS:
+            raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
+        folded = [
+            f"<details><summary>Hint {step} of {len(rungs)}: {title}</summary>\n\n{body}\n\n</details>"
+            for step, (title, body) in enumerate(rungs, 1)
+        ]
+        cell.source = "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
     if marker == "check" and cell.source.strip() != f'check("{exercise}")':
         raise BuildError(f'{script.name}: the cell check="{exercise}" must hold check("{exercise}") alone')
     if marker == "check":  # in a new kernel this cell works by itself
@@ -141,20 +150,6 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
         cell.metadata.nbgrader = NotebookNode(grade_id=cell.id, schema_version=3, task=False, **kind, **points)
-
-
-def hints_markdown(exercise: str, root: Path = ROOT) -> str:
-    """The hints of an exercise as folded HTML details, which every notebook viewer can show."""
-    rungs = ladder(exercise, root / "workshop" / "hints")
-    if not rungs:
-        raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
-    if tuple(title for title, _ in rungs) != RUNGS:
-        raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
-    folded = [
-        f"<details><summary>Hint {step} of {len(rungs)}: {title}</summary>\n\n{body}\n\n</details>"
-        for step, (title, body) in enumerate(rungs, 1)
-    ]
-    return "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
 
 
 class ClearToStarters(ClearSolutions):

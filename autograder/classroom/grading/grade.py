@@ -113,7 +113,7 @@ def grade(
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
-        there = {(one.student_id, one.assignment.name) for one in gradebook.db.query(SubmittedAssignment)}
+        there = {(one.student_id, one.assignment.name): one for one in gradebook.db.query(SubmittedAssignment)}
         records = {names: graded(course, *names).record for names in chosen if names in there}
         before = {  # where the answers are what was graded in this gradebook
             names: record
@@ -122,7 +122,9 @@ def grade(
         }
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
-        lateness.apply_to(gradebook, kept)  # course.toml may have changed
+        for names in kept:
+            lateness.apply(there[names])  # course.toml may have changed
+        gradebook.db.commit()
         ready = [
             row
             for n, row in ({} if again else held(course)).items()
@@ -224,8 +226,8 @@ def held(course: Course) -> dict[tuple[str, str], Row]:
 
 def holds_still(row: Row, record: dict, graded_as: dict[str, str]) -> bool:
     """Whether a row that was held back is of the answers of `record`, and would be judged in the same way now."""
-    kept = row.notebook["metadata"][NAME]
-    return kept["by"] == graded_as and all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
+    now = row.notebook["metadata"][NAME]
+    return now["by"] == graded_as and all(now.get(key) == record.get(key) for key in ("answers", "submitted"))
 
 
 def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:

@@ -247,13 +247,6 @@ class Lateness:
                 asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
             notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
-    def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
-        """Write it to some (student, assignment) that were graded before."""
-        for submission in gradebook.db.query(SubmittedAssignment).all() if names else ():
-            if (submission.student_id, submission.assignment.name) in names:
-                self.apply(submission)
-        gradebook.db.commit()
-
 
 class Score(NamedTuple):
     """What the gradebook says of an exercise. `by_hand` is the score that a person gave, None if nobody did."""
