@@ -153,7 +153,7 @@ def _of_a_class(options: argparse.Namespace) -> int:
 
 
 def _export(course, system, into, to, column, scale):
-    from .classroom.reports.export import export
+    from .classroom.standing import export
 
     if not system:
         return export(course, to)

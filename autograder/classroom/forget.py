@@ -25,10 +25,9 @@ from .intake.people import ClassList, read_table, roster_of
 from .intake.systems import SYSTEMS
 from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
-from .reports.export import export
 from .reports.report import report as write_page
 from .room.exchange import SECRET, entries, lesson_in, opened
-from .standing import Standing
+from .standing import Standing, export
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
 FILLED = (MOODLE_ZIP, *(f"{system}{ending}" for system in SYSTEMS for ending in (".*", "-filled.*")))

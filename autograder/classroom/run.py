@@ -9,10 +9,9 @@ from .course import Course, CourseError, Outcome, word
 from .grading.grade import GradeReport, grade
 from .intake.collect import collect
 from .intake.sources import CollectReport
-from .reports.export import export
 from .reports.feedback import feedback
 from .reports.report import NAMED, report
-from .standing import Standing, Submission
+from .standing import Standing, Submission, export
 
 
 @dataclass

@@ -24,10 +24,9 @@ from nbgrader.api import SubmittedAssignment
 from ...text import visible
 from .. import interrupt
 from ..course import HELD, Course, CourseError, word, write_atomically
-from ..reports.export import write_csv
+from ..standing import write_csv
 from .gradebook import Lateness, marks_in, one_grader, open_gradebook, register, save, waiting
-from .judging import Row
-from .record import NAME, graded, graded_by, is_about, judged_in, place, submitted_notebook
+from .judging import NAME, Row, graded, graded_by, is_about, judged_in, place, submitted_notebook
 
 CHANGES = "changes.csv"
 LISTED = 20  # changes that are printed; the file has all

@@ -31,8 +31,7 @@ from ...verdict import GRADER_ERROR
 from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
 from ..intake.people import ClassList
 from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
-from .judging import Row, ungraded
-from .record import NAME, graded, points_in
+from .judging import NAME, Row, graded, points_in, ungraded
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 GRADING = 37392161452018436  # of the lock on a server: any number that no other program takes

@@ -27,8 +27,7 @@ from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
 from ...text import visible
 from ...verdict import GRADER_ERROR, Verdict
 from ..course import Course, CourseError
-from .judging import Answer, Question, Row, answered, ask, judge_submission, read
-from .record import Place, judge_version, place
+from .judging import Answer, Place, Question, Row, answered, ask, judge_submission, judge_version, place, read
 
 DEATHS = 2  # workers that may die of a submission before it is failed
 START_SECONDS = 60

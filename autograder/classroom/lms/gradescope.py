@@ -21,8 +21,7 @@ from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
 from ..course import TEMPLATES, Course, CourseError, Outcome, write_atomically
-from ..grading.judging import judge_submission
-from ..grading.record import points_in
+from ..grading.judging import judge_submission, points_in
 from ..intake.collect import collect
 from ..submission import checks_in
 

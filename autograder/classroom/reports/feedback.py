@@ -11,7 +11,7 @@ from ...text import visible
 from ..course import Course, CourseError, Outcome, word
 from ..duedates import spoken
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, open_gradebook
-from ..grading.record import graded
+from ..grading.judging import graded
 from ..standing import Standing
 from ..submission import NO_NOTEBOOK, answers_in, checks_in
 from ..templates import document, write_page

@@ -21,11 +21,10 @@ from ...text import visible
 from ...verdict import GRADER_ERROR
 from ..course import Course, Outcome, file_hash, word
 from ..grading.gradebook import graded_folders
-from ..grading.record import Judged, graded
-from ..standing import Standing, Submission
+from ..grading.judging import Judged, graded
+from ..standing import Standing, Submission, write_csv
 from ..submission import NO_NOTEBOOK, answers_in
 from ..templates import document, write_page
-from .export import write_csv
 
 NOT_ATTEMPTED = "not-attempted"
 SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers

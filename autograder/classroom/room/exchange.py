@@ -22,7 +22,7 @@ from nbgrader.utils import notebook_hash
 
 from ...text import visible
 from ..course import COURSE_ID, Course, CourseError, Outcome, read_timestamp, word, write_atomically
-from ..grading.record import is_stale
+from ..grading.judging import is_stale
 from ..intake.people import ClassList
 
 SECRET = "submission_secret.txt"  # nbgrader's: it names the page that belongs to a hand-in
