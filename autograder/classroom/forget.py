@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, text
 
 from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, word, write_atomically
 from .duedates import FILE as RULES
-from .grading.grade import held_of_others, list_changes
+from .grading.grade import list_changes
 from .grading.gradebook import one_grader, open_gradebook
 from .intake.people import ClassList, read_table, roster_of
 from .intake.systems import SYSTEMS
@@ -97,7 +97,7 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     for path in (path for file in (*ABOUT_ALL, *FILLED) for path in course.root.glob(file)):
         path.unlink()
     shutil.rmtree(course.root / "exports", ignore_errors=True)
-    list_changes(course, held_of_others(course, ()))
+    list_changes(course)
     if course.handed_in("autograded"):
         write_page(course)
         export(course)

@@ -144,15 +144,13 @@ def grade(
             names, by = row.names, graded_as[row.assignment]
             record = {**row.record(), **({} if row.failed else {"by": by})}
             different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
-            if different:
-                if row.notebook and not row.failed:  # beside the grades: it need not be judged again to be written
-                    row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
-                    write_atomically(course.notebook(HELD, *names), json.dumps(row.notebook).encode())
-                changes += different
-                rows.append(Row.from_record(*names, before[names]))
-            else:
+            if not different:
                 save(course, gradebook, lateness, row, record)
-                rows.append(row)
+            elif row.notebook and not row.failed:  # beside the grades: it need not be judged again to be written
+                row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
+                write_atomically(course.notebook(HELD, *names), json.dumps(row.notebook).encode())
+            changes += different
+            rows.append(Row.from_record(*names, before[names]) if different else row)
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
             waits = waiting(course, marks_in(gradebook, only_waiting=True))
             for row in rows:
@@ -160,9 +158,7 @@ def grade(
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
     for names in set(chosen) - {(change.student, change.assignment) for change in changes}:
         shutil.rmtree(course.notebook(HELD, *names).parent, ignore_errors=True)
-    report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
-    report.changed = list_changes(course, changes + held_of_others(course, chosen))
-    return report
+    return GradeReport(sorted(rows, key=lambda row: row.names), changes, list_changes(course, changes, set(chosen)))
 
 
 def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
@@ -196,8 +192,8 @@ def _chosen(course: Course, assignments: list[str] | None, students: list[str] |
 def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]) -> list[Change]:
     """The exercises whose points differ between a row and the grade that `record` is about."""
     before = record.get("by") or {}
-    because = ", ".join(f"another {what}" for what in graded_as if before.get(what) != graded_as[what])
-    because = because or "judged again"
+    others = [f"another {what}" for what in graded_as if before.get(what) != graded_as[what]]
+    because = ", ".join(others) or "judged again"
     if row.failed:
         note = row.notes[-1] if row.notes else ""
         return [Change(*row.names, "all", record["score"], row.score, because, note)]
@@ -229,18 +225,15 @@ def holds_still(row: Row, record: dict, graded_as: dict[str, str]) -> bool:
     return now["by"] == graded_as and all(now.get(key) == record.get(key) for key in ("answers", "submitted"))
 
 
-def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:
-    """The changes that earlier runs held back, of submissions that are not among the chosen."""
-    changes, chosen = [], set(chosen)
+def list_changes(course: Course, changes: Iterable[Change] = (), chosen: Iterable[tuple[str, str]] = ()) -> Path | None:
+    """Write changes.csv: these, and those that earlier runs held back of submissions that are not among the chosen.
+
+    None, and no file, where nothing would change.
+    """
+    path, changes = course.root / CHANGES, list(changes)
     for names, row in held(course).items():
         if names not in chosen and (record := graded(course, *names).record):
             changes += changes_of(course, row, record, row.notebook["metadata"][NAME]["by"])
-    return changes
-
-
-def list_changes(course: Course, changes: list[Change]) -> Path | None:
-    """Write changes.csv; remove it where nothing would change."""
-    path = course.root / CHANGES
     if changes:
         write_csv(path, Change._fields, changes)
         return path

@@ -163,8 +163,7 @@ class _Platform:
         for _ in range(PAGES):
             answer = self._asked("get", url, scope, headers={"Accept": f"{MEDIA}{media}+json"})
             yield answer.json()
-            url = answer.links.get("next", {}).get("url", "")
-            if not url:
+            if not (url := answer.links.get("next", {}).get("url", "")):
                 return
 
     def _asked(self, how: str, url: str, scope: str, headers: dict, **options):

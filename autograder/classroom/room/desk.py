@@ -85,10 +85,6 @@ class Run:
     _process: asyncio.subprocess.Process | None = None
 
     @property
-    def id(self) -> str:
-        return f"{self.began.timestamp():.6f}"
-
-    @property
     def stopped(self) -> bool:
         """It ended because somebody pressed Stop, and not on its own."""
         return self.stopping and self.status in (interrupt.STOPPED, -signal.SIGINT)
