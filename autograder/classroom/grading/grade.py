@@ -201,7 +201,7 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
     for name, now in judged_in(row.notebook).items():
         points = old[name].points if name in old else 0.0
         if abs(points - now.points) > 1e-9:
-            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.message}"
+            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.verdict['message']}"
             changes.append(Change(*row.names, name, points, now.points, because, reason))
     return changes
 

@@ -66,9 +66,8 @@ class Row:
     @property
     def questions(self) -> list[Question]:
         """What to ask a judge about it."""
-        if self.submission is None or self.submission.problem:
-            return []
-        return [(exercise, points) for exercise, points, _ in checks_in(self.submission.notebook)]
+        readable = self.submission and not self.submission.problem
+        return [(name, points) for name, points, _ in checks_in(self.submission.notebook)] if readable else []
 
     @property
     def names(self) -> tuple[str, str]:
@@ -141,13 +140,12 @@ def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
 
 def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
     """The row of a submission, with the verdicts on its questions. Never raises."""
-    row.seconds = seconds
-    if row.submission is not None:
-        try:
-            _write_answers(row, row.submission, course.released[row.assignment], answers)
-        except Exception as error:
-            row.fail(error)
-    row.submission = None
+    row.seconds, submission, row.submission = seconds, row.submission, None
+    try:
+        if submission is not None:
+            _write_answers(row, submission, course.released[row.assignment], answers)
+    except Exception as error:
+        row.fail(error)
     return row
 
 
@@ -248,7 +246,6 @@ class Place(NamedTuple):
 
 
 def place() -> Place:
-    """What this machine would judge with."""
     return Place(judge_version(), _backend_and_card()[0])
 
 
@@ -293,10 +290,6 @@ class Judged:
     verdict: dict
     points: float
     answer: str
-
-    @property
-    def message(self) -> str:
-        return str(self.verdict.get("message", ""))
 
 
 @dataclass(frozen=True)

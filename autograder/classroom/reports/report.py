@@ -53,9 +53,9 @@ class _Exercise:
     def frequent(self) -> list[tuple[str, list[str]]]:
         """Diagnosis and students, the most frequent first."""
         mistakes = defaultdict(list)
-        for student, judged in self.tried.items():
-            if judged.verdict.get("diagnosis") and not judged.verdict.get("passed"):
-                mistakes[judged.verdict["diagnosis"]].append(student)
+        for student, verdict in ((student, judged.verdict) for student, judged in self.tried.items()):
+            if verdict.get("diagnosis") and not verdict.get("passed"):
+                mistakes[verdict["diagnosis"]].append(student)
         return sorted(mistakes.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
@@ -108,11 +108,11 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
     folders = (ROOT / "tests" / "right", ROOT / "tests" / "wrong", ROOT / "solutions")  # of the known answers
     known = [file_hash(path) for folder in folders for path in sorted(folder.rglob("*.py"))]
     write_page(files["page"], [repr(about), starters, known], page)
-    lines = [
-        [assignment, name, slug, len(students), len(about.tried), " ".join(students), about.tried[students[0]].message]
-        for (assignment, name), about in exercises.items()
-        for slug, students in about.frequent
-    ]
+    lines = []
+    for (assignment, name), one in exercises.items():
+        for slug, students in one.frequent:
+            example = one.tried[students[0]].verdict.get("message", "")
+            lines.append([assignment, name, slug, len(students), len(one.tried), " ".join(students), example])
     header = ["assignment", "exercise", "diagnosis", "students", "tried", "who", "example"]
     write_csv(files["misconceptions"], header, lines)
     said = f"{len(records)} submissions in {files['page']}, misconceptions in {files['misconceptions']}"

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from ...text import templates_in
 from ..course import file_hash, hash_of, write_atomically
@@ -42,9 +45,6 @@ def document(name: str, title: str, **about: object) -> str:
 
 @functools.cache
 def _colours() -> str:
-    """The styles of highlighted code."""
-    from pygments.formatters import HtmlFormatter
-
     light = HtmlFormatter(style="default").get_style_defs(".code")
     dark = HtmlFormatter(style="monokai").get_style_defs(".code")
     return f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}"
@@ -52,9 +52,5 @@ def _colours() -> str:
 
 def highlighted(source: str) -> Markup:
     """Python in colours. Any text gives harmless HTML."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
     html = highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(f'<pre class="code">{html}</pre>')
