@@ -79,10 +79,7 @@ class Known:
 
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Known]:
-    """The answers of a gallery, for `exercises` or for all that exist, right ones first.
-
-    Raises BadEdit if an edit does not apply. The message names the edit.
-    """
+    """The answers of a gallery, of all or of `exercises`, right ones first. BadEdit names an edit that fails."""
     wanted, found = set(exercises or EXERCISES), []
     for path in (path for kind in ("right", "wrong") for path in sorted((folder / kind).glob("*/*.py"))):
         if path.parent.name in wanted:
@@ -106,10 +103,7 @@ def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Kno
 
 @cache
 def solution(exercise: str) -> str:
-    """The course's solution of an exercise, below what it takes of the one that it rests on, and the imports it uses.
-
-    Raises BadEdit if this copy of the course has no solutions.
-    """
+    """A solution, below the imports that it uses and what it takes of the one it rests on. BadEdit if there is none."""
     cell = hints.answer_cell(exercise)
     if cell is None:
         raise BadEdit(f"the solution of {exercise} is not part of this copy of the course")

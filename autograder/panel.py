@@ -94,10 +94,7 @@ class _Box(NamedTuple):
 
 
 def _boxes(drawn) -> list[_Box]:
-    """Rows of an output as strips in the colours of the launch grid; none where the map's words say as much.
-
-    That is where all is of one state, or scattered in many small pieces.
-    """
+    """Rows of an output as strips in the colours of the launch grid; none if all is of one state, or scattered."""
     states = {run.state for row in drawn.rows for run in row.runs}
     if len(states) == 1 or max(len(row.runs) for row in drawn.rows) > MOST_RUNS:
         return []

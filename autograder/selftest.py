@@ -1,7 +1,4 @@
-"""Tests the judge with galleries of right and wrong answers (`gallery`), and makes a table of its verdicts.
-
-A right answer must pass. A wrong one must fail with its slug.
-"""
+"""Judges the galleries (`gallery`), and makes tables: right answers must pass, wrong ones fail with their slug."""
 
 import functools
 import os
@@ -54,10 +51,7 @@ class Answer:
 def run(
     gallery: Iterable[Known], workers: int | None = None, confine: bool = True, seed: int | None = None
 ) -> list[Answer]:
-    """Judges every answer. Each worker has its own judge and its own box.
-
-    With a seed, the inputs are the same in every run, so the page of verdicts is the same too.
-    """
+    """Judges every answer; each worker has its own judge and box. With a seed, all runs have the same inputs."""
     answers = [Answer(known) for known in gallery]
     workers = workers or min(os.cpu_count() or 1, 8)
 

@@ -1,7 +1,4 @@
-"""What is installed here, and names that learners write and only some versions of Triton have.
-
-It imports none of what it names.
-"""
+"""What is installed here, and names that only some versions of Triton have. It imports none of them."""
 
 import contextlib
 import platform

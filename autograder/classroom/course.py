@@ -54,10 +54,7 @@ def configure(c: Config) -> None:
 
 @dataclass
 class Outcome:
-    """What a command did, in lines, and notes; a line for each thing that it could not do, which `blame` begins.
-
-    `files` are what it wrote, by what they are.
-    """
+    """What a command did, in lines, and notes; what it could not do, each after `blame`; the `files` that it wrote."""
 
     said: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -109,10 +106,7 @@ class Course:
                 write_atomically(self.root / name, (TEMPLATES / name).read_bytes())
 
     def write_lessons(self) -> None:
-        """Write source/ and release/ from solutions/, also over older ones.
-
-        They are built beside the course first: a full disk leaves no course with some of the lessons.
-        """
+        """Write source/ and release/ from solutions/, also over older ones; all are built before one is moved."""
         from autograder.lessons import BuildError, write_course
 
         self.root.mkdir(parents=True, exist_ok=True)
@@ -127,10 +121,7 @@ class Course:
             raise CourseError(f"the lessons of the course cannot be built: {error}") from None
 
     def outdated(self) -> list[str]:
-        """The released lessons that are not those of notebooks/ beside this package.
-
-        [] in a course of somebody's own lessons, which has not even half of these.
-        """
+        """The released lessons that differ from notebooks/; [] in a course that has not even half of these."""
         lessons = {path: self.root / "release" / path.stem / path.name for path in sorted(LESSONS.glob("*.ipynb"))}
         if 2 * sum(there.is_file() for there in lessons.values()) < len(lessons):
             return []

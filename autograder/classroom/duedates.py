@@ -35,10 +35,7 @@ class _Assignment:
 
 
 class Rules:
-    """What course.toml says; nothing if there is none. Times have a time zone.
-
-    `assigned` are the assignments that count, None if it does not say.
-    """
+    """What course.toml says. Times have a time zone. `assigned` are the assignments that count; None: it does not say."""
 
     def __init__(self, folder: Path, known: Collection[str]) -> None:
         """The rules in a course directory whose assignments are `known`. Raises OSError and ValueError."""
@@ -95,10 +92,7 @@ class Rules:
         return late if late > self._about(assignment).grace else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
-        """What is taken off an assignment of so many points; None if course.toml has no penalty for it.
-
-        It may be more than was earned.
-        """
+        """What is taken off so many points, perhaps more than was earned; None if course.toml has no penalty."""
         about = self._about(assignment)
         if (rule := about.penalty) is None or late <= about.grace:
             return None if rule is None else 0.0

@@ -16,10 +16,7 @@ from .standing import Standing, Submission, export
 
 @dataclass
 class RunReport:
-    """What became of a class. `steps` are those that followed, by name.
-
-    `failed` says why a step is not among them: nothing that was done before it is lost.
-    """
+    """What became of a class: the `steps` that followed, by name, and why others `failed`. What was done stays."""
 
     collected: CollectReport
     graded: GradeReport
@@ -29,10 +26,7 @@ class RunReport:
 
     @property
     def status(self) -> int:
-        """Exit status: 0, or 1 where a person must act: a file not understood, a grade that needs review.
-
-        Late and missing submissions are said, and are no error.
-        """
+        """0, or 1 where a person must act: a file not understood, a grade to review. To be late is no error."""
         act = self.collected.problems or self.now.waiting or self.failed or not self.graded.rows
         return int(bool(act) or any(done.status for done in (self.graded, *self.steps.values())))
 

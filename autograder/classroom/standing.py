@@ -1,7 +1,4 @@
-"""How a class stands: who is in it, what is assigned, and what is late, missing, not graded or not understood.
-
-It is also written as CSV, with the grades.
-"""
+"""How a class stands: who is in it, what is assigned, late, missing, not graded or not understood; also as CSV."""
 
 import re
 from collections.abc import Iterable, Iterator

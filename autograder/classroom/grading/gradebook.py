@@ -39,10 +39,7 @@ WAITING = "another grading of this gradebook is at work; waiting for it to end"
 
 
 def newest_schema() -> str:
-    """What nbgrader writes into a new database as its version.
-
-    nbgrader asks the command `alembic`, which takes three seconds and need not be on the PATH.
-    """
+    """A new database's version. nbgrader asks the command `alembic`: it takes 3 s, and need not be on the PATH."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory(ALEMBIC_DIR).get_current_head()
@@ -258,10 +255,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """What the gradebook says of a submission: its score after the penalty, its points, when it came (UTC).
-
-    `scores` and `comments` are by exercise.
-    """
+    """A submission in the gradebook: `score` after the penalty, `scores` and `comments` by exercise, `came` in UTC."""
 
     score: float
     points: float

@@ -68,10 +68,7 @@ class Here:
 
 @dataclass
 class _OneVerdict:
-    """A judge that judges a program once in a batch: starters, copies. So all who handed it in get one verdict.
-
-    Comments do not count, and no verdict shows somebody else's.
-    """
+    """A judge that judges a program once in a batch, whatever its comments: starters and copies get one verdict."""
 
     judge_of_new: SturdyJudge
     known: dict[tuple[str, str], Verdict]

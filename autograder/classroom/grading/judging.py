@@ -207,10 +207,7 @@ def grader_error(error: Exception) -> str:
 
 
 def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
-    """Put a verdict into the graded cell: as its outputs, and as metadata for feedback and export.
-
-    The points are the last output, in the form that nbgrader reads as partial credit.
-    """
+    """Put a verdict into the graded cell: as metadata, and as outputs. nbgrader reads the points from the last one."""
     cell["metadata"]["verdict"] = verdict.to_json()
     panel = {"text/plain": verdict.to_text(), "text/html": visible(verdict.to_html(), MAX_PANEL)}
     points = {"text/plain": repr(float(earned))}
@@ -261,10 +258,7 @@ def judge_version() -> str:
 
 @functools.cache
 def _backend_and_card() -> tuple[str, str]:
-    """As torch says. It is not asked where it was built without cards: its import takes longer than all that follows.
-
-    That matters where nothing is to be judged, because nothing is new.
-    """
+    """As torch says. One without cards is not asked: its import takes longer than a run where nothing is new."""
     if stack().get("torch", "").endswith("+cpu"):
         return "interpreter", ""
     import torch

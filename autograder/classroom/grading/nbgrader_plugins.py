@@ -40,10 +40,7 @@ class ReleasedExporter(NotebookExporter):
 
 
 class TrustedVerdict(NbGraderPreprocessor):
-    """Fills the notebook with the student's answers and the judge's verdicts, and writes the grades to the gradebook.
-
-    The penalty for being late is among them.
-    """
+    """Fills the notebook with the student's answers and the verdicts; writes grades and penalties to the gradebook."""
 
     confine = Bool(True, help="False trusts the submissions: they are not confined").tag(config=True)
 

@@ -1,7 +1,4 @@
-"""Finds whose notebook is which assignment in a folder or a zip, and copies it to where it is graded.
-
-Every file goes to submitted/<student>/<assignment>/ under names made here.
-"""
+"""Finds whose notebook is which assignment, and copies it to submitted/<student>/<assignment>/ under our names."""
 
 import re
 from collections import defaultdict

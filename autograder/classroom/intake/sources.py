@@ -74,10 +74,7 @@ class Found:
 
 @dataclass
 class CollectReport(Outcome):
-    """What became of every file: `collected` (student, assignment, path); `problems` are files not understood.
-
-    `trouble` has the problems that are about a known student's file.
-    """
+    """What became of every file: `collected` (student, assignment, path), `problems`; `trouble`: these by student."""
 
     collected: list[tuple[str, str, str]] = field(default_factory=list)
     trouble: dict[str, list[str]] = field(default_factory=dict)

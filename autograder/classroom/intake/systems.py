@@ -131,10 +131,7 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
 
 
 def attempt_time(text: str, zone: tzinfo | None = None) -> datetime | None:
-    """The time that a system's name or table says; None if it says none that is understood.
-
-    zone: of a time that says none itself; None is the local clock's.
-    """
+    """The time in a system's name or table, None if none is understood. zone: if it says none; None: this clock's."""
     try:
         if re.fullmatch(r"\d{4}(-\d\d){5}", text):  # Blackboard
             return datetime.strptime(text, "%Y-%m-%d-%H-%M-%S").astimezone(UTC)

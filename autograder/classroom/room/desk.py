@@ -39,10 +39,7 @@ TABLES = (".csv", ".xls", ".txt")  # what an LMS calls its table
 
 @dataclass(frozen=True)
 class Step:
-    """A button: its words, the commands behind it, and whether it asks which lesson.
-
-    `confirm` is asked before it is pressed; `files` of the course are what it makes, to download.
-    """
+    """A button: its commands, whether it asks for a lesson, a question before, and the files that it makes."""
 
     label: str
     commands: Sequence[Sequence[str]]

@@ -75,10 +75,7 @@ def collect_lesson(course: Course, exchange: Path, lesson: str) -> list[str]:
 
 
 def entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """What is in the folder for hand-ins: its name, and what the system says of it; nothing if there is none.
-
-    No link is followed.
-    """
+    """What is in the folder for hand-ins: its name, and what the system says of it. No link is followed."""
     with contextlib.suppress(OSError), os.scandir(inbound) as there:
         for entry in there:
             with contextlib.suppress(OSError):  # gone meanwhile

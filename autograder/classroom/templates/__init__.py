@@ -21,10 +21,7 @@ template = templates_in(FOLDER)
 
 
 def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
-    """Write the page that make() returns, unless there is one that was made of the same, which it says itself.
-
-    made_of: what the page depends on beside this program, as JSON.
-    """
+    """Write the page that make() returns, unless one is there that was made of the same: it says so in a comment."""
     mark = hash_of([_program(), made_of])
     with contextlib.suppress(OSError), path.open(errors="replace") as file:
         if mark in file.read(400):
