@@ -49,6 +49,5 @@ def stack() -> dict[str, str]:
 def when(construct: str) -> str:
     """A sentence about the versions that have `construct` (`tl.mul`, `clc`); "" if it is not listed."""
     since, until = (FUNCTIONS | LAUNCH_OPTIONS).get(construct, ("", ""))
-    if since:
-        return f"Triton {since} introduced it."
-    return f"Triton {until} removed it." if until else ""
+    removed = f"Triton {until} removed it." if until else ""
+    return f"Triton {since} introduced it." if since else removed

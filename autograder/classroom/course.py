@@ -5,8 +5,6 @@
 One assignment per notebook: <step>/<student>/<assignment>/<assignment>.ipynb.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -19,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
@@ -81,7 +80,7 @@ class Course:
     config: Config = field(repr=False, compare=False)
 
     @classmethod
-    def open(cls, root: str | Path = "course", db: str | None = None) -> Course:
+    def open(cls, root: str | Path = "course", db: str | None = None) -> Self:
         """The course in the folder `root`, which need not exist yet.
 
         The gradebook is `db`, or what nbgrader_config.py names, or gradebook.db in `root`.

@@ -35,7 +35,7 @@ class _Assignment:
 
 
 class Rules:
-    """What course.toml says. Times have a time zone. `assigned` are the assignments that count; None: it does not say."""
+    """What course.toml says. Times have a time zone. `assigned` are the assignments that count, or None."""
 
     def __init__(self, folder: Path, known: Collection[str]) -> None:
         """The rules in a course directory whose assignments are `known`. Raises OSError and ValueError."""

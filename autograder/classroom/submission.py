@@ -74,10 +74,8 @@ def cells_of(content: bytes) -> list[dict]:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as error:
         what = "a web page" if content.lstrip()[:1] == b"<" else "not JSON"
-        raise ValueError(
-            f"the file is not a notebook: it is {what} ({visible(error, 120)}); "
-            "it should be the .ipynb file that JupyterLab saves"
-        ) from None
+        expected = "it should be the .ipynb file that JupyterLab saves"
+        raise ValueError(f"the file is not a notebook: it is {what} ({visible(error, 120)}); {expected}") from None
     if not isinstance(notebook, dict):
         raise ValueError("the file is not a notebook: its JSON is not an object")
     cells = notebook.get("cells")

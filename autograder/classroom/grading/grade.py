@@ -113,12 +113,10 @@ def grade(
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
         there = {(one.student_id, one.assignment.name): one for one in gradebook.db.query(SubmittedAssignment)}
-        records = {names: graded(course, *names).record for names in chosen if names in there}
-        before = {  # where the answers are what was graded in this gradebook
-            names: record
-            for names, record in records.items()
-            if isinstance(record.get("by"), dict) and is_about(record, submitted_notebook(course, *names))
-        }
+        records = [(names, graded(course, *names).record) for names in chosen if names in there]
+        records = [(names, record) for names, record in records if isinstance(record.get("by"), dict)]
+        # where the answers are what was graded in this gradebook
+        before = {names: record for names, record in records if is_about(record, submitted_notebook(course, *names))}
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
         for names in kept:

@@ -1,7 +1,5 @@
 """Keeps grades in nbgrader's database and in autograded/. Only the process that grades writes them, one at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools
@@ -125,10 +123,47 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
             names = {"student": "", "assignment": assignment, "notebook": assignment, "db_url": course.db_url}
             SaveCells().preprocess(from_dict(notebook), {"unique_key": assignment, "nbgrader": names})
         except RuntimeError:
-            raise CourseError(
-                f"{assignment}: release/ has other cells than the notebook that was graded before; "
-                "grade the new one in a course directory of its own"
-            ) from None
+            what = "release/ has other cells than the notebook that was graded before"
+            raise CourseError(f"{assignment}: {what}; grade the new one in a course directory of its own") from None
+
+
+class Lateness:
+    """Brings what course.toml says into the gradebook: when something came, extensions, penalties.
+
+    The penalty is asked of nbgrader's plug-in for late submissions, as `nbgrader autograde` does; a course may have
+    its own one.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
+
+    @functools.cached_property
+    def _assign(self):
+        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
+
+        config = Config()
+        configure(config)  # the course may be new, and was opened before it had a configuration
+        config.merge(self._course.config)
+        assign = AssignLatePenalties(config=config)
+        assign.course, assign.rules = self._course, self._rules
+        assign.init_plugin()
+        return assign
+
+    def apply(self, submission: SubmittedAssignment) -> None:
+        """Write it to the submission; the caller commits. Its grades are in the database."""
+        student, assignment = submission.student_id, submission.assignment.name
+        came = self._rules.handed_in(student, assignment) or read_timestamp(self._course.stamp(student, assignment))
+        submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
+        submission.extension = self._rules.extension(student, assignment)
+        late = submission.total_seconds_late
+        if not late and (student, assignment) in self._classlist.late:
+            late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
+        for notebook in submission.notebooks:
+            asked = None
+            if late > 0:
+                self._assign.student_id, self._assign.assignment_id = student, assignment
+                asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
+            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
 
 def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, record: dict) -> None:
@@ -203,45 +238,6 @@ def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
         grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell["metadata"].get(REVIEW))
     elif not same_answer:
         grade.needs_manual_grade = True
-
-
-class Lateness:
-    """Brings what course.toml says into the gradebook: when something came, extensions, penalties.
-
-    The penalty is asked of nbgrader's plug-in for late submissions, as `nbgrader autograde` does; a course may have
-    its own one.
-    """
-
-    def __init__(self, course: Course) -> None:
-        self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
-
-    @functools.cached_property
-    def _assign(self):
-        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
-
-        config = Config()
-        configure(config)  # the course may be new, and was opened before it had a configuration
-        config.merge(self._course.config)
-        assign = AssignLatePenalties(config=config)
-        assign.course, assign.rules = self._course, self._rules
-        assign.init_plugin()
-        return assign
-
-    def apply(self, submission: SubmittedAssignment) -> None:
-        """Write it to the submission; the caller commits. Its grades are in the database."""
-        student, assignment = submission.student_id, submission.assignment.name
-        came = self._rules.handed_in(student, assignment) or read_timestamp(self._course.stamp(student, assignment))
-        submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
-        submission.extension = self._rules.extension(student, assignment)
-        late = submission.total_seconds_late
-        if not late and (student, assignment) in self._classlist.late:
-            late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
-        for notebook in submission.notebooks:
-            asked = None
-            if late > 0:
-                self._assign.student_id, self._assign.assignment_id = student, assignment
-                asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
-            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
 
 class Score(NamedTuple):

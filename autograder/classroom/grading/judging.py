@@ -7,8 +7,6 @@ all are the same. The record is in the metadata of the autograded notebook, whic
 grade is in the database, too. A run that was killed goes on from there.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -16,7 +14,7 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ...answer import from_notebook
 from ...text import visible
@@ -74,12 +72,12 @@ class Row:
         return self.student, self.assignment
 
     @classmethod
-    def from_record(cls, student: str, assignment: str, record: dict) -> Row:
+    def from_record(cls, student: str, assignment: str, record: dict) -> Self:
         """The row of an earlier run, without its notebook."""
         fields = {name: record[name] for name in ("score", "points", "seconds")}
         return cls(student, assignment, notes=list(record["notes"]), kept=True, **fields)
 
-    def fail(self, problem: str | Exception) -> Row:
+    def fail(self, problem: str | Exception) -> Self:
         """Note what kept the grader from grading it."""
         self.notes.append(problem if isinstance(problem, str) else grader_error(problem))
         self.needs_review = self.failed = True

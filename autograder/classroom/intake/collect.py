@@ -49,14 +49,12 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
         for who, a, path in report.collected
     )
     if unknown:
-        report.notes.append(
-            f"{unknown} notebooks came without a time (the zips of Moodle and Canvas have none), so nobody is late by "
-            "it; course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
-        )
+        what = "came without a time (the zips of Moodle and Canvas have none), so nobody is late by it"
+        how = "course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
+        report.notes.append(f"{unknown} notebooks {what}; {how}")
     if others := course.outdated():
-        report.notes.append(
-            f"release/ has another {', '.join(others)} than the lessons here; `autograder update` brings these in"
-        )
+        how = "than the lessons here; `autograder update` brings these in"
+        report.notes.append(f"release/ has another {', '.join(others)} {how}")
     for who in {who for who, _ in copies} | set(report.trouble):
         classlist.trouble.pop(who, None)
     classlist.trouble.update(report.trouble)
@@ -72,10 +70,8 @@ def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool,
         for one in alone:
             one.timed = False
         if matters:
-            report.notes.append(
-                f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it; "
-                "course.toml can say when something was handed in"
-            )
+            what = f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it"
+            report.notes.append(f"{what}; course.toml can say when something was handed in")
 
 
 def _latest(
@@ -94,10 +90,9 @@ def _latest(
         if older:
             others = ", ".join(f"{shown(o.path)} of {o.modified:{_MINUTES}}" for o in older[-3:])
             more = f" and {len(older) - 3} more" if len(older) > 3 else ""
-            report.notes.append(
-                f"{who} handed in {assignment} {len(older) + 1} times: took {shown(path)} of "
-                f"{latest.modified:{_MINUTES}}, not {others}{more}"
-            )
+            took = f"{shown(path)} of {latest.modified:{_MINUTES}}"
+            times = f"{who} handed in {assignment} {len(older) + 1} times"
+            report.notes.append(f"{times}: took {took}, not {others}{more}")
         return latest, (notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content)
     return None
 
@@ -130,9 +125,8 @@ def _store(
                 return True  # it was handed in when it was, whenever it was downloaded
             kept = known
         if target.is_file() and kept and kept > one.modified:
-            report.notes.append(
-                f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(one.path)}"
-            )
+            later = f"{student} has a later {assignment}, of {kept:{_MINUTES}}"
+            report.notes.append(f"{later}; kept it, not {shown(one.path)}")
             return False
         write_atomically(target, content)
         used, other = stamps if one.timed else reversed(stamps)  # nbgrader reads timestamp.txt only

@@ -44,10 +44,8 @@ class Table:
         numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
         moodles = all(numbered) and len({match[1] for match in numbered}) == 1 and len(header) > 4
         if moodles and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
-            raise CourseError(
-                f"{self.path}: looks like Moodle's worksheet in another language than English; "
-                "choose English in Moodle's menu of languages, and download it again"
-            )
+            how = "choose English in Moodle's menu of languages, and download it again"
+            raise CourseError(f"{self.path}: looks like Moodle's worksheet in another language than English; {how}")
         is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
             {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
         )

@@ -96,11 +96,8 @@ def comment(course: Course, exercise: str, diagnosis: str, text: str, replace: b
     A comment that says something else stays unless `replace`. CourseError if nobody has the diagnosis.
     """
     there = {names: graded(course, *names).exercises.get(exercise) for names in graded_folders(course)}
-    wrong = {
-        names: str(judged.verdict.get("diagnosis"))
-        for names, judged in there.items()
-        if judged and not judged.verdict.get("passed")
-    }
+    verdicts = {names: judged.verdict for names, judged in there.items() if judged}
+    wrong = {names: str(said.get("diagnosis")) for names, said in verdicts.items() if not said.get("passed")}
     if diagnosis not in wrong.values():
         others = ", ".join(sorted(set(wrong.values()))) or "no wrong answers"
         raise CourseError(f"no answer to {word(exercise)} has the diagnosis {word(diagnosis)}; there are: {others}")
