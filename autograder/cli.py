@@ -77,12 +77,7 @@ def _told(error: Exception, options: argparse.Namespace) -> str:
     return str(error) if kinds & ONE_LINE else ""
 
 
-# -- the commands and their options ------------------------------------------------------------------------------
-
-Option = tuple[str, dict]
-
-
-def _option(name: str, **how) -> Option:
+def _option(name: str, **how) -> tuple[str, dict]:
     if "dest" in how and ("type" in how or how.get("action") == "append"):
         how = {"metavar": name.lstrip("-").upper()} | how
     return name, how
@@ -132,7 +127,7 @@ class Command:
 
     help: str
     calls: str | Callable = ""
-    options: tuple[Option, ...] = ()
+    options: tuple[tuple[str, dict], ...] = ()
 
 
 def _of_a_class(options: argparse.Namespace) -> int:
@@ -192,8 +187,7 @@ COMMANDS = {
     "build": Command("write notebooks/ from solutions/", options=(
         _option("--check", action="store_true", help="write nothing; fail if notebooks/ differs"),
     )),
-    "run": Command("collect, grade, feedback, report and export in one go", "run:run",
-                   (*COLLECTING, TO, *GRADING)),
+    "run": Command("collect, grade, feedback, report and export in one go", "run:run", (*COLLECTING, TO, *GRADING)),
     "collect": Command("take filled notebooks from a folder or a zip", "intake.collect:collect", COLLECTING),
     "grade": Command("judge what was collected", "grading.grade:grade", (*CHOOSING, *GRADING)),
     "feedback": Command("write a page for each student", "reports.feedback:feedback"),
@@ -236,9 +230,6 @@ def _parser() -> argparse.ArgumentParser:
         for option, how in (*(SHARED if command.calls else ()), *command.options):
             added.add_argument(option, **how)
     return parser
-
-
-# -- check -------------------------------------------------------------------------------------------------------
 
 
 def _check(options) -> int:
@@ -314,9 +305,6 @@ def _require_entry(path: Path, source: str, exercise):
                 shown = ast.unparse(takes)[:80]
             called = f"{exercise.entry}({shown}) cannot be called with {many(wanted, 'argument', 'arguments')}"
             raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
-
-
-# -- selftest ----------------------------------------------------------------------------------------------------
 
 
 def _selftest(options) -> int:

@@ -60,9 +60,6 @@ class BuildError(ValueError):
     """A script that cannot be built. The message is one line that names the place."""
 
 
-# -- from script to notebooks -----------------------------------------------------------------------------
-
-
 def source_notebook(script: Path) -> NotebookNode:
     """The nbgrader source notebook of a lesson script, with solutions. No cell is run.
 
@@ -249,9 +246,6 @@ def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookN
     badges = " ".join(f"[![Open in {service}]({image})]({target})" for service, image, target in services)
     alone.cells.insert(0, new_markdown_cell(badges, id="badges"))
     return alone
-
-
-# -- files ------------------------------------------------------------------------------------------------
 
 
 def scripts(root: Path = ROOT) -> list[Path]:

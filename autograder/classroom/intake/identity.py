@@ -47,11 +47,6 @@ class Lessons:
                 return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
         return "", ""
 
-    def is_title(self, text: str) -> bool:
-        """Whether a text is the name of an assignment, and says nothing else."""
-        assignment, rest = self.named(text)
-        return bool(assignment) and not rest
-
     def answered(self, content: bytes) -> str:
         """The assignment whose answers are in a notebook. ValueError if it is none, or of no single assignment."""
         names = {grade_id(cell) for cell in cells_of(content)}
@@ -110,7 +105,7 @@ def identified(
     lessons = Lessons(course)
     there = _all_named(files, lessons, report)
     by_blackboard = [c for c in there if c.named.system == "Blackboard"]
-    users = split_titles((c.named.student for c in by_blackboard), lessons.is_title)
+    users = split_titles((c.named.student for c in by_blackboard), lessons.named)
     for c in by_blackboard:
         listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
         c.named = replace(c.named, student=listed or users[c.named.student])
@@ -197,9 +192,6 @@ def _person_in(rest: str) -> str:
     return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
 
 
-# -- what systems say -------------------------------------------------------------------------------------
-
-
 def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: CollectReport) -> None:
     """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
     its_layout = not candidate.named.system and candidate.parts[1:-1][-1:] == (candidate.assignment,)
@@ -225,9 +217,6 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
         except (ValueError, OSError) as error:
             report.problems.append(f"{shown(found.path)}: {visible(error, 200)}")
     return submitters
-
-
-# -- what folders and files say ---------------------------------------------------------------------------
 
 
 def _name_students(there: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
@@ -302,9 +291,6 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
         if c.named.student and c.person not in there and (by_system or document):
             first.setdefault(c.person, c)
     return list(first.values())
-
-
-# -- who that is ------------------------------------------------------------------------------------------
 
 
 def _resolve(candidates: list[Identified], classlist: ClassList, student: str, report: CollectReport) -> None:
