@@ -257,10 +257,7 @@ def scripts(root: Path = ROOT) -> list[Path]:
 
 
 def build(check: bool = False, root: Path = ROOT) -> int:
-    """Writes notebooks/*.ipynb under `root`. With `check`, it only compares. Returns the exit status, 0 or 1.
-
-    Every notebook is built before the first one is written. Raises BuildError.
-    """
+    """Writes notebooks/, all or none; with `check`, only compares. Returns the exit status. Raises BuildError."""
     folder = root / "notebooks"
     released = {script.stem: release(source_notebook(script)) for script in scripts(root)}
     wanted = {folder / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in released.items()}
@@ -282,10 +279,7 @@ def build(check: bool = False, root: Path = ROOT) -> int:
 
 
 def write_course(course: Path, root: Path = ROOT) -> list[str]:
-    """Writes source/ and release/ of an nbgrader course directory. Returns the names of the assignments.
-
-    There is one assignment per notebook. Its figures are copied beside it, so that nbgrader copies them too.
-    """
+    """Writes source/ and release/ of an nbgrader course, with the figures; returns the names of the assignments."""
     made = {script.stem: source_notebook(script) for script in scripts(root)}
     for assignment, source in made.items():
         for step, notebook in (("source", source), ("release", release(source))):

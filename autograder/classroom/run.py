@@ -80,11 +80,7 @@ def run(
     to: str | Path | None = None,
     **grading,
 ) -> RunReport:
-    """Collect `path`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
-
-    The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
-    as they do.
-    """
+    """Collect `path`, grade what is new, write feedback, report and CSV. The steps say parameters and errors."""
     collected = collect(path, course, student, roster)
     graded = grade(course, **grading) if course.handed_in() else GradeReport([])
     summary = RunReport(collected, graded, Standing(course))

@@ -172,11 +172,7 @@ def answers_in(notebook: dict) -> dict[str, dict]:
 
 
 def clean_notebook(notebook: dict) -> dict:
-    """A rebuilt `notebook`, in place, whose answer cells can be shown: only they hold words of a student's.
-
-    Code keeps its text; Markdown loses its markup and attachments. Outputs need no cleaning: `rebuild` left
-    none, and the verdicts are ours.
-    """
+    """A rebuilt `notebook`, in place, fit to be shown: only answer cells hold a student's words, and no markup."""
     for cell in answers_in(notebook).values():
         cell["source"] = visible(cell["source"], MAX_ANSWER_CHARACTERS)
         cell.pop("attachments", None)

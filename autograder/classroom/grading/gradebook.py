@@ -128,11 +128,7 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
 
 
 class Lateness:
-    """Brings what course.toml says into the gradebook: when something came, extensions, penalties.
-
-    The penalty is asked of nbgrader's plug-in for late submissions, as `nbgrader autograde` does; a course may have
-    its own one.
-    """
+    """Brings what course.toml says into the gradebook. nbgrader's plug-in, or a course's own, is asked for penalties."""
 
     def __init__(self, course: Course) -> None:
         self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)

@@ -66,10 +66,7 @@ def _shared_judge(confine: bool):
 
 
 class DueDates(LateSubmissionPlugin):
-    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing.
-
-    `gradebook.Lateness` makes it, and says the course and its rules to the preprocessor that it belongs to.
-    """
+    """Takes off what course.toml says, else what nbgrader does. `gradebook.Lateness` makes it, and says the rules."""
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
         assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)

@@ -96,10 +96,7 @@ class Unclear(LookupError):
 
 @dataclass(frozen=True)
 class Person:
-    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system.
-
-    `handed_in` is the time in Moodle's grading worksheet, which is about one assignment, as its number is.
-    """
+    """A row of the roster: identifiers (`keys`), a number by system, and when Moodle's one assignment was handed in."""
 
     id: str
     name: str = ""

@@ -21,10 +21,7 @@ STALE = "Something newer was handed in after this was graded."
 
 
 def feedback(course: Course, now: Standing | None = None) -> Outcome:
-    """Write a page for every graded submission to feedback/, and an overview for every student.
-
-    now: how the class stands, where that is known already. `files` has the pages of submissions.
-    """
+    """Write a page for every graded submission (`files`) to feedback/, and an overview for every student."""
     folders, report = graded_folders(course), Outcome(blame="no feedback: ")
     now = now or Standing(course)
     theirs: dict[str, dict[str, Marks]] = {}

@@ -60,10 +60,7 @@ class _Exercise:
 
 
 def report(course: Course, now: Standing | None = None) -> Outcome:
-    """Write `page`, report.html, which loads nothing, and `misconceptions`, a CSV, to the course directory.
-
-    now: how the class stands, where that is known already. CourseError before anything is graded.
-    """
+    """Write `page`, report.html, which loads nothing, and `misconceptions`, a CSV. CourseError if nothing is graded."""
     exercises: dict[tuple[str, str], _Exercise] = defaultdict(_Exercise)
     records = {}
     for student, assignment in graded_folders(course):

@@ -65,10 +65,7 @@ STEPS = {
 
 @dataclass
 class Run:
-    """A pressed button: the commands, what they printed, when. status: None while it runs.
-
-    `makes` are files in `course` that the commands write, and `stopping` says that somebody pressed Stop.
-    """
+    """A pressed button: its commands and what they print. `makes` are files in `course`. status: None while it runs."""
 
     label: str
     commands: list[list[str]]
