@@ -81,7 +81,7 @@ class Course:
 
     @classmethod
     def open(cls, root: str | Path = "course", db: str | None = None) -> Self:
-        """The course in `root`, which may be new. Its gradebook: `db`, what its configuration names, or gradebook.db."""
+        """The course in `root`; it may be new. Its gradebook: `db`, what its configuration names, or gradebook.db."""
         root = Path(root).resolve()
         if root.exists() and not root.is_dir():
             raise CourseError(f"{root}: is a file; a course is a folder")

@@ -128,7 +128,7 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
 
 
 class Lateness:
-    """Brings what course.toml says into the gradebook. nbgrader's plug-in, or a course's own, is asked for penalties."""
+    """Brings what course.toml says into the gradebook. nbgrader's plug-in, or a course's own, says penalties."""
 
     def __init__(self, course: Course) -> None:
         self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
