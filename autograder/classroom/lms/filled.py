@@ -103,7 +103,8 @@ class _Table:
             return None
 
     def fill(self, scale: bool, report: Outcome) -> None:
-        other_points, name = {}, self.about.name
+        name = self.about.name
+        how = "scores were scaled" if scale else "scores were written as they are; --scale turns them into the others"
         for person, assignment, marks in self.now.with_marks(self.columns):
             try:
                 line = self.line_of(person, assignment)
@@ -120,15 +121,12 @@ class _Table:
             score, points = marks.score, self.course.points(assignment)
             theirs = self.points(assignment, line)
             if theirs is not None and theirs != points:
-                other_points[assignment] = theirs
+                note = f"{assignment} has {points:g} points, and {theirs:g} in {name}: {how}"
+                report.notes += [note] * (note not in report.notes)
                 score *= theirs / points if scale and points else 1.0
             cells += [""] * (column + 1 - len(cells))
             cells[column] = f"{round(score, 2):g}"
             self.filled[person.id, assignment] = line
-        how = "scores were scaled" if scale else "scores were written as they are; --scale turns them into the others"
-        for assignment, theirs in other_points.items():
-            points = self.course.points(assignment)
-            report.notes.append(f"{assignment} has {points:g} points, and {theirs:g} in {name}: {how}")
 
     def write_feedback(self, path: Path, report: Outcome) -> None:
         """Moodle's "Upload multiple feedback files in a zip", beside the CSV; nothing without Moodle's numbers.
