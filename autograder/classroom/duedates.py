@@ -41,7 +41,7 @@ class Rules:
         """The rules in a course directory whose assignments are `known`. Raises OSError and ValueError."""
         file = folder / FILE
         said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
-        _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
+        _table(said, "the file", {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"})
         everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
         _assignment(everywhere, "")
         own = _table(said.get("assignments", {}), "assignments")
@@ -102,8 +102,7 @@ class Rules:
     def least_late(self, assignment: str) -> float:
         """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
         about = self._about(assignment)
-        once = about.penalty is not None and about.penalty.period is None
-        return about.grace.total_seconds() + 1 if once else 0.0
+        return about.grace.total_seconds() + 1 if about.penalty and not about.penalty.period else 0.0
 
     def weight(self, assignment: str, points: float) -> float:
         """As how many points an assignment of so many points counts in the total."""
@@ -112,8 +111,8 @@ class Rules:
 
 
 def _assignment(said: dict, name: str) -> _Assignment:
-    _only(said, set(_READ), name)
-    return _Assignment(**{key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in said.items()})
+    there = _table(said, name, _READ).items()
+    return _Assignment(**{key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in there})
 
 
 def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[str, str], timedelta | datetime]:
@@ -135,15 +134,12 @@ def _read(key: str, value: object, where: str):
     return found
 
 
-def _table(value: object, where: str) -> dict:
+def _table(value: object, where: str, known: Collection[str] = ()) -> dict:
     if not isinstance(value, dict):
         raise ValueError(f"{where}: found {value!r}; expected a table, such as [{where}]")
-    return value
-
-
-def _only(said: dict, known: set[str], where: str) -> None:
-    if others := sorted(set(said) - known):
+    if known and (others := sorted(value.keys() - set(known))):
         raise ValueError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
+    return value
 
 
 def _date(value: object) -> datetime | None:
