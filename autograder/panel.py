@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -82,18 +81,7 @@ _LEGEND = {
 _NO_FAULT = ("right", "gap", "masked")
 
 
-class _Box(NamedTuple):
-    """Neighbouring elements of one state, in pixels. `color` is that of a block."""
-
-    state: str
-    x: float
-    y: float
-    width: float
-    color: str
-    note: str
-
-
-def _boxes(drawn) -> list[_Box]:
+def _boxes(drawn) -> list[dict]:
     """Rows of an output as strips in the colours of the launch grid; none if all is of one state, or scattered."""
     states = {run.state for row in drawn.rows for run in row.runs}
     if len(states) == 1 or max(len(row.runs) for row in drawn.rows) > MOST_RUNS:
@@ -105,7 +93,7 @@ def _boxes(drawn) -> list[_Box]:
         for state, length in [*((run.state, run.length) for run in row.runs), *masked]:
             boxes += _run(drawn, state, start, start + length, 4 + number * _LINE)
             start += length
-    return sorted(boxes, key=lambda box: box.state not in _NO_FAULT)  # a narrow one lies over its neighbours
+    return sorted(boxes, key=lambda box: box["state"] not in _NO_FAULT)  # a narrow one lies over its neighbours
 
 
 def _scale(drawn) -> tuple[int, float]:
@@ -114,8 +102,8 @@ def _scale(drawn) -> tuple[int, float]:
     return tail, _WIDTH / (drawn.columns + tail)
 
 
-def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
-    """A run as boxes: one for each block where it is right, one for each element in a short row."""
+def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[dict]:
+    """A run as boxes, in pixels: one for each block where it is right, one for each element in a short row."""
     from workshop.picture import CYCLE
 
     single, (_, scale) = drawn.columns <= _SINGLE, _scale(drawn)
@@ -126,7 +114,8 @@ def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
         color = CYCLE[at // (drawn.block or end) % len(CYCLE)] if state == "right" else ""
         what = "lanes" if drawn.lanes else "elements"
         place = f"{what} {at} to {after - 1}: " if after - at > 1 else f"{what[:-1]} {at}: "
-        yield _Box(state, x, y, min(width, _RIGHT - x), color, ("" if state == "masked" else place) + _LEGEND[state])
+        note = ("" if state == "masked" else place) + _LEGEND[state]
+        yield {"state": state, "x": x, "y": y, "width": min(width, _RIGHT - x), "color": color, "note": note}
 
 
 def _ticks(drawn) -> list[tuple[float, str, int]]:

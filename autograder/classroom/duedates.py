@@ -26,14 +26,6 @@ class Penalty:
 NAMED = {"none": Penalty(0, percent=False), "all": Penalty(100, percent=True)}
 
 
-@dataclass(frozen=True)
-class _Assignment:
-    due: datetime | None = None
-    grace: timedelta = timedelta()
-    penalty: Penalty | None = None
-    weight: float | None = None
-
-
 class Rules:
     """What course.toml says. Times have a time zone. `assigned` are the assignments that count, or None."""
 
@@ -64,12 +56,15 @@ class Rules:
         """The students that have rules of their own."""
         return {student for student, _ in (*self._extensions, *self._handed_in)}
 
-    def _about(self, assignment: str) -> _Assignment:
-        return self._assignments.get(assignment, _Assignment())
+    def _about(self, assignment: str) -> dict:
+        return self._assignments.get(assignment, {})
+
+    def _grace(self, assignment: str) -> timedelta:
+        return self._about(assignment).get("grace", timedelta())
 
     def due(self, assignment: str) -> datetime | None:
         """When it is due for those without an extension; None if nothing says."""
-        return self._about(assignment).due
+        return self._about(assignment).get("due")
 
     def extension(self, student: str, assignment: str) -> timedelta | None:
         """How much later it is due for this student; None if it is not."""
@@ -89,30 +84,27 @@ class Rules:
         if due is None or handed_in is None:
             return timedelta()
         late = handed_in - due - (self.extension(student, assignment) or timedelta())
-        return late if late > self._about(assignment).grace else timedelta()
+        return late if late > self._grace(assignment) else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
         """What is taken off so many points, perhaps more than was earned; None if course.toml has no penalty."""
-        about = self._about(assignment)
-        if (rule := about.penalty) is None or late <= about.grace:
+        if (rule := self._about(assignment).get("penalty")) is None or late <= self._grace(assignment):
             return None if rule is None else 0.0
         times = math.ceil(late / rule.period) if rule.period else 1
         return times * (rule.amount * points / 100 if rule.percent else rule.amount)
 
     def least_late(self, assignment: str) -> float:
         """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
-        about = self._about(assignment)
-        return about.grace.total_seconds() + 1 if about.penalty and not about.penalty.period else 0.0
+        rule = self._about(assignment).get("penalty")
+        return self._grace(assignment).total_seconds() + 1 if rule and not rule.period else 0.0
 
     def weight(self, assignment: str, points: float) -> float:
         """As how many points an assignment of so many points counts in the total."""
-        weight = self._about(assignment).weight
-        return points if weight is None else weight
+        return self._about(assignment).get("weight", points)
 
 
-def _assignment(said: dict, name: str) -> _Assignment:
-    there = _table(said, name, _READ).items()
-    return _Assignment(**{key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in there})
+def _assignment(said: dict, name: str) -> dict:
+    return {key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in _table(said, name, _READ).items()}
 
 
 def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[str, str], timedelta | datetime]:
