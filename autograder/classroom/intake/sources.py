@@ -93,7 +93,7 @@ class CollectReport(Outcome):
             self.trouble.setdefault(student, []).append(line)
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        students = sorted({student for student, _, _ in self.collected})
+        students = {student for student, _, _ in self.collected}
         out(f"collected {len(self.collected)} notebooks of {len(students)} students")
         for student, assignment, path in sorted(self.collected):
             out(f"  {student:<24} {assignment:<20} from {path}")
@@ -106,7 +106,7 @@ def files_in(path: Path, course: Path, report: CollectReport) -> Iterator[Iterat
     if path.is_dir():
         yield _with_nested(_files_of_folder(path.resolve(), course, report))
     elif path.name.lower().endswith((".ipynb", ".ipynb.txt", ".py")) and path.is_file():
-        yield iter([_file(path, path.name)])
+        yield iter([Found(path.name, _changed(path), functools.partial(read_bounded, path))])
     elif not path.is_file():
         raise CourseError(f"{path}: there is nothing there; give a folder, a zip or a notebook")
     elif not zipfile.is_zipfile(path):
@@ -195,15 +195,11 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             if stat.S_ISLNK(mode):
                 yield Found(name, _changed(path), bytes, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                found = _file(path, name)
+                found = Found(name, _changed(path), functools.partial(read_bounded, path))
                 yield replace(found, modified=cloned, timed=False) if cloned else found
             elif not stat.S_ISDIR(mode):
                 yield Found(name, _changed(path), bytes, "is neither a file nor a folder; not read")
     report.problems += [f"{shown(error.filename)}: cannot be opened: {error.strerror}" for error in unreadable]
-
-
-def _file(path: Path, name: str) -> Found:
-    return Found(name, _changed(path), functools.partial(read_bounded, path))
 
 
 def _changed(path: Path) -> datetime:
