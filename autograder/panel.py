@@ -52,7 +52,6 @@ def _mark(case) -> str:
 
 
 def _counted(cases) -> str:
-    """How many cases passed."""
     passed, ran = sum(case.passed for case in cases), sum(case.ran for case in cases)
     count = many(len(cases), "case", "cases")
     if passed == len(cases):

@@ -119,7 +119,6 @@ def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[st
 
 
 def _read(key: str, value: object, where: str):
-    """A value that is written as that of `key` is."""
     read, expected = _READ[key]
     if (found := read(value)) is None:
         raise ValueError(f"{where}: found {value!r}; expected {expected}")

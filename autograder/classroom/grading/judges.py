@@ -200,7 +200,6 @@ def _common(places: dict[str, Place], address: str) -> Place:
 
 
 def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
-    """The row of the next submission that is done."""
     from distributed.scheduler import KilledWorker
 
     future = next(done)

@@ -156,6 +156,8 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
 
 
 def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
+    from ...exercises import find
+
     judged, record = iter(answers), submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += [submission.problem] * bool(submission.problem)
@@ -166,7 +168,12 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
         else:
             verdict, source = next(judged)
-            _show_what_was_judged(submission.notebook, released, exercise, source)
+            # Show what was judged where the student wrote the function in another cell.
+            starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
+            defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", answer["source"])
+            elsewhere = answer["source"] == starter["source"] or not defines
+            if elsewhere and source and source != from_notebook(released, find(exercise)):
+                answer["source"] = source
             hashes[exercise] = hash_of(source)
             count, doubt = submission.cells_of_answers.get(exercise, 1), ""
             if count == 0 and not source:
@@ -183,17 +190,6 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
         if verdict.diagnosis == GRADER_ERROR:
             row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
-
-
-def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
-    """Put `source` into the answer cell where the student wrote the function in another one."""
-    from ...exercises import find
-
-    starter, cell = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, notebook))
-    defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
-    elsewhere = cell["source"] == starter["source"] or not defines
-    if elsewhere and source and source != from_notebook(released, find(exercise)):
-        cell["source"] = source
 
 
 def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:

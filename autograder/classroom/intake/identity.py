@@ -4,7 +4,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -120,8 +120,14 @@ def identified(
     with_notebook = {c.student for c in candidates if c.student and not c.other}
     # Two names may be one person's, of whom a notebook came after all.
     candidates = [c for c in candidates if not (c.other and c.student in with_notebook)]
-    used = {c.path for c in candidates}
-    _say_what_is_no_notebook([c for c in others if c.path not in used], report)
+    # What cannot be a notebook is noted by folder: it may be a copy of a whole repository.
+    used, left_out = {c.path for c in candidates}, defaultdict(list)
+    for c in (c for c in others if not (c.path in used or c.hidden or c.path.endswith(NOTHING))):
+        left_out["/".join(c.parts[:-1][:1])].append(shown(c.path))
+    for folder, (first, *more) in left_out.items():
+        where = f" in {shown(folder)}/" if folder else ""
+        what = f" and {len(more)} more{where}: they are not notebooks" if more else ": it is not a notebook"
+        report.notes.append(f"left out {first}{what} (.ipynb)")
     return candidates
 
 
@@ -146,7 +152,14 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     candidates = [c for c in there if not c.other]
     for c in candidates:
-        _take_time_of_nbgrader(c, stamps.get(c.parts[:-1]), report)
+        # nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own.
+        its_layout = not c.named.system and c.parts[1:-1][-1:] == (c.assignment,)
+        stamp = stamps.get(c.parts[:-1]) if its_layout and c.timed and not c.in_own_zip else None
+        try:
+            c.came(stamped_time(stamp.read().decode()) if stamp else None)
+        except (ValueError, OSError):
+            expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
+            report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
     submitters = _submitters(metadata, candidates, report)
     folders = {"/".join(c.parts[:n]) for c in there for n in range(1, len(c.parts))}
     for folder in (folder for folder, people in submitters.items() if people and folder not in folders):
@@ -190,18 +203,6 @@ def _person_in(rest: str) -> str:
     rest = re.sub(r"\bcopy of\b", " ", rest, flags=re.IGNORECASE)
     words = re.findall(r"[^\W_]+", rest.lower())
     return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
-
-
-def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: CollectReport) -> None:
-    """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
-    its_layout = not candidate.named.system and candidate.parts[1:-1][-1:] == (candidate.assignment,)
-    if not stamp or not its_layout or not candidate.timed or candidate.in_own_zip:
-        return
-    try:
-        candidate.came(stamped_time(stamp.read().decode()))
-    except (ValueError, OSError):
-        expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
-        report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
 
 
 def _submitters(metadata: list[Found], candidates: list[Identified], report: CollectReport) -> dict[str, list[Named]]:
@@ -314,14 +315,3 @@ def _resolve(candidates: list[Identified], classlist: ClassList, student: str, r
             c.student, why = who, f"{c.unclear}; expected {LAYOUTS}; or say it with --student"
         if not c.student and not c.problem:
             c.problem = f"is {c.assignment}, but {why}"
-
-
-def _say_what_is_no_notebook(others: Iterable[Found], report: CollectReport) -> None:
-    """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
-    folders = defaultdict(list)
-    for found in (one for one in others if not one.hidden and not one.path.endswith(NOTHING)):
-        folders["/".join(found.parts[:-1][:1])].append(shown(found.path))
-    for folder, (first, *more) in folders.items():
-        where = f" in {shown(folder)}/" if folder else ""
-        what = f" and {len(more)} more{where}: they are not notebooks" if more else ": it is not a notebook"
-        report.notes.append(f"left out {first}{what} (.ipynb)")

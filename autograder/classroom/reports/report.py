@@ -10,7 +10,7 @@ import itertools
 import keyword
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -85,7 +85,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         "review": review,
         "shares": [tenths.count(n) for n in range(10)] if tenths else [],  # before penalties
         "assignments": [_handed_in(now, assignment, records) for assignment in now.assigned],
-        "not_started": list(_not_started(now, exercises, records)),
+        "not_started": _not_started(now, exercises, records),
         "exercises": exercises,
         **{"named": NAMED, "listed": LISTED, "samples": SAMPLES, "most": MAX_SAMPLE, "most_pairs": PAIRS},
     }
@@ -116,21 +116,17 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
     return Outcome([said], files=files)
 
 
-def _not_started(
-    now: Standing, exercises: dict[Submission, _Exercise], records: dict[Submission, dict]
-) -> Iterator[tuple[str, str]]:
+def _not_started(now: Standing, exercises: dict[Submission, _Exercise], records: Iterable[Submission]) -> list:
     """(name, why) of the students of whom nothing came, or nothing but starters."""
     starters = {student for about in exercises.values() for student in about.not_started}
     tried = {student for about in exercises.values() for student in about.tried}
-    here = {student for student, _ in records} - starters
-    for person in now.people:
-        if person.id not in tried | here:
-            why = "what came was not understood" if person.id in now.trouble else "nothing was handed in"
-            yield person.name or person.id, "no answer, or only starters" if person.id in starters else why
+    came = tried | ({student for student, _ in records} - starters)
+    why = dict.fromkeys(now.trouble, "what came was not understood")
+    why |= dict.fromkeys(starters, "no answer, or only starters")
+    return [(p.name or p.id, why.get(p.id, "nothing was handed in")) for p in now.people if p.id not in came]
 
 
 def _handed_in(now: Standing, assignment: str, records: dict[Submission, dict]) -> dict:
-    """What the page says of an assignment."""
     counts = {
         what: sum(a == assignment for _, a in group)
         for what, group in (("late", now.late), ("not graded", now.ungraded), ("collected anew", now.stale))
