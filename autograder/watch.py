@@ -51,7 +51,7 @@ class Watch:
         self.seen = self.stamp()  # a save while the judge is at work is another one
         if self.exercise is None or not self.text().strip():  # an editor empties a file for a moment before it writes
             return
-        source = self._source()
+        source = answer.from_history([self.text()], [self.exercise.entry])
         if not source.strip():
             print(f"\n{self.path.name} does not define {self.exercise.entry}: write {self.exercise.signature}.")
             return
@@ -101,8 +101,8 @@ class Watch:
         lesson = self.exercise.lesson
         print(f"\n▶ {lesson.name}, {many(lesson.points, 'point', 'points')}: {self.exercise.signature}")
         print(f"  notebooks/{lesson.notebook}.ipynb explains it.")
-        if write and not self._source().strip():
-            text, signature = self.text(), self.exercise.signature.split(" ->")[0]
+        text, signature = self.text(), self.exercise.signature.split(" ->")[0]
+        if write and not answer.from_history([text], [self.exercise.entry]).strip():
             imports = "import triton\nimport triton.language as tl\n" + IMPORTS.get(self.exercise.kind, IMPORTS[""])
             head = "" if set(imports.splitlines()) <= {*text.splitlines(), ""} else imports
             starter = self.exercise.starter or f"def {signature}:\n    ...  # your code here"
@@ -110,9 +110,6 @@ class Watch:
             self.path.write_text("\n\n\n".join(parts) + "\n", encoding="utf-8")
             self.seen = self.stamp()  # no save of the learner's
             print(f"  Its starter is now at the end of {self.path.name}.")
-
-    def _source(self) -> str:
-        return answer.from_history([self.text()], [self.exercise.entry])
 
     def text(self) -> str:
         with contextlib.suppress(FileNotFoundError):
