@@ -46,19 +46,13 @@ def _along(q):
     return math.sqrt(q.shape[-1]) * (q / q.pow(2).sum(-1, keepdim=True))[:, None]
 
 
-def _ascending(q, k, v):
-    """Each block has larger scores than all before it, so every block must rescale what was there."""
-    return q, 0.1 * k + torch.linspace(-40, 40, k.shape[1])[:, None] * _along(q), v
+def _scored(lowest: float, highest: float, share: float = 1.0):
+    """Scores that rise evenly from token to token, between these two, and a share of the usual ones."""
 
+    def fill(q, k, v):
+        return q, share * k + torch.linspace(lowest, highest, k.shape[1])[:, None] * _along(q), v
 
-def _huge(q, k, v):
-    """Scores of which exp overflows, if the maximum is not subtracted."""
-    return q, k + 150 * _along(q), v
-
-
-def _thousands(q, k, v):
-    """Scores that no softmax would tell apart."""
-    return q, k + 4000 * torch.linspace(-1, 1, k.shape[1])[:, None] * _along(q), v
+    return fill
 
 
 def _one_token_each(k):
@@ -74,7 +68,6 @@ def _one_large(q, k, v):
 
 
 def _one_large_of_int8(q, k, k_scale, v, v_scale):
-    """As `_one_large`: that token's key is the query, as far as int8 holds it."""
     _score_of_int8(120, q, k, k_scale, _one_token_each(k))
     return q, k, k_scale, v, v_scale
 
@@ -89,11 +82,6 @@ def _no_query(q, *cache):
     """All scores of a query of zeros are 0, as those of tokens that are not there: its weights are alike."""
     q[:1] = 0
     return q, *cache
-
-
-def _low(q, k, v):
-    """Scores that are far below 0: a masked lane with the score 0, or a maximum that begins there, is too large."""
-    return q, k - 300 * _along(q), v
 
 
 def _alike(q, k, v):
@@ -115,7 +103,6 @@ def _one_above(q, k, v):
 
 
 def _one_above_of_int8(q, k, k_scale, v, v_scale):
-    """As `_one_above`."""
     k_scale = 0.1 * k_scale
     _score_of_int8(17, q, k, k_scale, (slice(None), 0))
     v = 64 + v.abs() // 2
@@ -124,7 +111,6 @@ def _one_above_of_int8(q, k, k_scale, v, v_scale):
 
 
 def _one_above_in_pages(q, k, v, first):
-    """As `_one_above`, for the first pages of the requests."""
     k, v = 0.1 * k, 1 + v.sigmoid()
     k[first, 0], v[first, 0] = 17 * _along(q)[:, 0], 0
     return q, k, v
@@ -143,11 +129,6 @@ def _quantised(sizes, kind, dtype, generator):
     return kind.fill(q, k, scales[0], v, scales[1])
 
 
-def _large_queries(q, k, k_scale, v, v_scale):
-    """Queries whose products with an int8 number are more than float16 can hold, and scores like the others'."""
-    return 400 * q, k, k_scale / 400, v, v_scale
-
-
 def _tokens_of_zeros(q, k, k_scale, v, v_scale):
     """Some keys are 0, and so is their scale: they have a weight like others. So are the values of other tokens."""
     for numbers, scales, first in ((k, k_scale, 0), (v, v_scale, 1)):
@@ -155,19 +136,16 @@ def _tokens_of_zeros(q, k, k_scale, v, v_scale):
     return q, k, k_scale, v, v_scale
 
 
-def _large_scores(q, k, k_scale, v, v_scale):
-    """Scores that show whether a key was rounded to half precision."""
-    return q, k, 8 * k_scale, v, v_scale
-
-
 HALF = ("float16", "bfloat16")
 SHORTER = {"tokens": (RAGGED, WHOLE)}
 ONE_FAR = "long, with one large score"
 PLAIN = Values("", fill=lambda *tensors: tensors)
-# More than once: a score that is far above the others hides what is wrong with them.
+# They show whether a key was rounded to half precision. More than once: a score that is far above the others hides what
+# is wrong with them.
 LARGE_SCORES = Values(
-    "large scores", fill=_large_scores, only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER}
-)
+    "large scores", fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more),
+    only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER},
+)  # fmt: skip
 ONE_LARGE = Values(
     "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, ONE_FAR)}
 )
@@ -175,21 +153,25 @@ ONE_ABOVE = Values(
     "one score above", fill=_one_above, once=True, only_with={"tokens": ("many",), "dtype": ("float32",)}
 )
 NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
-LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
+# Their products with an int8 number are more than float16 can hold, and their scores are like the others'.
+LARGE_QUERIES = Values("large queries", fill=lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more), once=True,
+                       only_with={"dtype": ("float16",)})  # fmt: skip
 SCORED = (
     PLAIN,
-    Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
-    Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
+    # each block must rescale what was there; and scores of which exp overflows
+    Values("ascending scores", about="ascending", fill=_scored(-40, 40, 0.1), once=True, only_with=SHORTER),
+    Values("huge scores", about="huge", fill=_scored(150, 150), once=True, only_with=SHORTER),
     NO_QUERY,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
-    # More than once: a masked part shows only there, and an answer may have a whole number of them. In float32, the
-    # rounding of such scores is larger than the bound.
-    Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
+    # A masked lane with the score 0, or a maximum that begins there, is too large. More than once: a masked part shows
+    # only there, and an answer may have a whole number of them. In float32, their rounding is larger than the bound.
+    Values("low scores", about="negative", fill=_scored(-300, -300), only_with={"tokens": (RAGGED,), "dtype": HALF}),
     Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
     ONE_ABOVE,
 )
-THOUSANDS = Values("scores of thousands", about="huge", fill=_thousands, once=True, only_with=SHORTER)
+# No softmax would tell them apart.
+THOUSANDS = Values("scores of thousands", about="huge", fill=_scored(-4000, 4000), once=True, only_with=SHORTER)
 DIMENSIONS = (
     Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
     Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256))), large=()),

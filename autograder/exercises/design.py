@@ -88,8 +88,8 @@ def _around(begun: Combination, axes: Axes, generator: torch.Generator) -> Combi
 
 def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Generator) -> Combination | None:
     """A combination with these levels. Each other axis gets the level that makes most of the wanted pairs."""
-    made = dict(begun)
-    for axis in _shuffled(axes.keys() - begun.keys(), generator):
+    made, others = dict(begun), sorted(axes.keys() - begun.keys())
+    for axis in (others[i] for i in torch.randperm(len(others), generator=generator).tolist()):
         fit = [level for level in axes[axis] if all(_may_meet(axis, level, a, each) for a, each in made.items())]
         fit = [level for level in fit if not level.once] or fit
         if not fit:
@@ -97,11 +97,6 @@ def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Genera
         new = [sum(_pair((axis, level), each) in wanted for each in made.items()) for level in fit]
         made[axis] = choice(generator, [level for level, count in zip(fit, new) if count == max(new)])
     return made
-
-
-def _shuffled(names: Iterable[str], generator: torch.Generator) -> list[str]:
-    names = sorted(names)
-    return [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
 
 
 def _pairs(made: Combination) -> set:
@@ -247,12 +242,20 @@ class Values(Level):
     about: str = ""
 
 
-def _normal(shape, dtype, generator):
-    return torch.randn(shape, generator=generator)
+def normal_but(*changes: tuple):
+    """`fill` of normal numbers with other values at some places: (place, value) of each."""
+
+    def fill(shape, dtype, generator):
+        x = torch.randn(shape, generator=generator)
+        for place, value in changes:
+            x[place] = value
+        return x
+
+    return fill
 
 
-NORMAL = Values("", fill=_normal)
-
+NORMAL = Values("", fill=normal_but())
+FIRST, LAST = (..., slice(1)), (..., slice(-1, None))  # of each row
 OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}  # what a level may meet that needs rows of their own
 STRIDES = (
     Level("contiguous", lambda generator: None),
@@ -262,10 +265,10 @@ STRIDES = (
 ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
 LAYOUTS = (
-    Level(BY_ROWS),
-    Level(TRANSPOSED, only_with=OF_OTHER_ROWS),
-    Level(SPREAD),
-    Level(EQUAL, once=True),
+    Level(BY_ROWS, lambda generator: BY_ROWS),
+    Level(TRANSPOSED, lambda generator: TRANSPOSED, only_with=OF_OTHER_ROWS),
+    Level(SPREAD, lambda generator: SPREAD),
+    Level(EQUAL, lambda generator: EQUAL, once=True),
 )
 
 
@@ -375,17 +378,9 @@ class Inputs:
     @property
     def alike(self) -> tuple[int, int] | None:
         """The numbers of the first two arguments that may be one tensor."""
-        for i, j in combinations(range(len(self.arguments)), 2):
-            kinds = [self._kind(self.arguments[number]) for number in (i, j)]
-            if kinds[0] and kinds[0] == kinds[1]:
-                return i, j
-        return None
-
-    def _kind(self, each: TensorArgument | Number) -> tuple:
-        """What two tensors have in common that may be one; () for others."""
-        if isinstance(each, Number) or not (each.shape or each.any_rank):
-            return ()
-        return len(each.shape), each.dtype, each.row_stride, each.any_strides
+        tensors = [(i, each) for i, each in enumerate(self.arguments) if isinstance(each, TensorArgument)]
+        kinds = [(i, (len(each.shape), each.dtype, each.row_stride, each.any_strides)) for i, each in tensors]
+        return next(((i, j) for (i, one), (j, other) in combinations(kinds, 2) if one == other), None)
 
     @property
     def _unlike(self) -> list[tuple[str, str]]:
@@ -412,7 +407,8 @@ class Inputs:
             asked = (None, *self.gradients)
             found["gradient"] = tuple(Level(self.gradients.get(each, "none"), fixed(each)) for each in asked)
         if self.alike:
-            found["twice"] = Level("no"), Level("yes", once=True, only_with=self._plain())
+            often = Level("yes", lambda generator: True, once=True, only_with=self._plain())
+            found["twice"] = Level("no", lambda generator: False), often
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank), once=rank > 3) for rank in RANKS)
         return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
@@ -464,8 +460,7 @@ class Inputs:
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
         """The case of a combination, once for each output."""
         for _ in range(100):
-            facts = {axis: level.draw(generator) for axis, level in chosen.items() if axis not in ("values", "twice")}
-            facts["twice"] = "twice" in chosen and chosen["twice"].name == "yes"
+            facts = {axis: level.draw(generator) for axis, level in chosen.items()}
             numbers = [facts[each.name] for each in self.arguments if isinstance(each, Number)]
             if self.tensors or self.asked(*numbers):
                 break
@@ -481,9 +476,8 @@ class Inputs:
             stride = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
             facts["row_stride"] = length if chosen["row_stride"] is ONLY_THE_LAST else stride
         facts["leading"] = tuple(choice(generator, lengths) for lengths in LEADING[: facts.pop("rank", 1) - 1])
-        for axis in [axis for axis in facts if axis.startswith("layout of ")]:
-            facts["layouts"] = facts.get("layouts", {}) | {int(axis[10:]): chosen[axis].name}
-            del facts[axis]
+        layouts = [axis for axis in facts if axis.startswith("layout of ")]
+        facts["layouts"] = {int(axis.removeprefix("layout of ")): facts.pop(axis) for axis in layouts}
         if "values" in chosen:
             facts["values"] = chosen["values"].name
         return [self.case(**facts, pick=pick) for pick in (range(len(self.outputs)) if self.outputs else (None,))]
@@ -537,11 +531,10 @@ class Inputs:
             return tuple(made)
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
-        judged = f", {self.outputs[pick]}" if pick is not None else ""
-        judged = judged if gradient is None else f", the gradient of {self.gradients[gradient]}"
         turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
-        more = [*turned, "one tensor twice"] if twice else turned
-        name = ", ".join([self._named(shape, dtype, row_stride, values), *more]) + judged
+        more = turned + ["one tensor twice"] * twice
+        more += [self.outputs[pick]] if pick is not None else []
+        name = self._named(shape, dtype, row_stride, gradient, values, *more)
         about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
         return Case(name, make, about, pick, gradient)
 
@@ -556,13 +549,14 @@ class Inputs:
         shapes = [(*leading, *(sizes[name] for name in each.shape)) for each in self.tensors]
         return tuple(kind.fill(shape, dtype, generator) for shape in shapes)
 
-    def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, values: str = "") -> str:
+    def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, gradient, *more: str) -> str:
         shown = dtype_name(dtype) if dtype != self.dtypes[0] else ""
         size = "n = " * (len(shape) == 1) + " × ".join(map(_digits, shape))
         if len(self.dimensions) > 2:
             size = ", ".join(f"{each.name} = {_digits(n)}" for n, each in zip(shape, self.dimensions, strict=True))
         stride = "" if row_stride is None else f"row stride {_digits(row_stride)}"
-        return ", ".join(filter(None, (shown, size, stride, values)))
+        judged = "" if gradient is None else f"the gradient of {self.gradients[gradient]}"
+        return ", ".join(filter(None, (shown, size, stride, *more, judged)))
 
     def _about(self, shape, dtype: torch.dtype, row_stride: int | None, kind: Values = NORMAL) -> frozenset[Tag]:
         rows, last = (1, math.prod(shape)) if self.any_rank or len(shape) == 1 else (shape[0], shape[-1])
@@ -722,12 +716,10 @@ class Inputs:
 
         arguments = tuple(map(argument, self.arguments))
         if gradient is not None:
-            arguments += (
-                Large(tuple(sizes[name] for name in self.incoming), dtype if self.incoming else torch.float32),
-            )
+            incoming = tuple(sizes[name] for name in self.incoming)
+            arguments += (Large(incoming, dtype if incoming else torch.float32),)
         pick = integer(generator, 0, len(self.outputs) - 1) if self.outputs else None
-        name = self._named(shape, dtype, row_stride)
-        name += f", the gradient of {self.gradients[gradient]}" if gradient is not None else ""
+        name = self._named(shape, dtype, row_stride, gradient)
         return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick, gradient)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from workshop.syllabus import find
 
-from .design import RAGGED, WHOLE, Inputs, Level, Number, Values, fixed
+from .design import FIRST, LAST, RAGGED, WHOLE, Inputs, Level, Number, Values, fixed, normal_but
 from .spec import Bound, Exercise, Mistake, Sums
 from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
 
@@ -47,19 +47,6 @@ def _drawn(sizes, kind, dtype, generator):
     return x, 0.5 + torch.rand(sizes["columns"], generator=generator)
 
 
-def _some_rows_of_zeros(shape, dtype, generator):
-    x = torch.randn(shape, generator=generator)
-    x[::2] = 0
-    return x
-
-
-def _large_ends(shape, dtype, generator):
-    """A sum of a long row that leaves one element out is right within its rounding, unless that element is large."""
-    x = torch.randn(shape, generator=generator)
-    x[:, :1], x[:, -1:] = 30.0, -20.0
-    return x
-
-
 def _scaled(by: float):
     return lambda shape, dtype, generator: by * torch.randn(shape, generator=generator)
 
@@ -77,8 +64,9 @@ INPUTS = Inputs(
         Values("", fill=_scaled(1)),
         Values("small numbers", fill=_scaled(2e-3)),
         Values("large numbers", fill=_scaled(3e2)),
-        Values("some rows of zeros", fill=_some_rows_of_zeros, once=True),
-        Values("large ends", fill=_large_ends, once=True),
+        Values("some rows of zeros", fill=normal_but((slice(None, None, 2), 0)), once=True),
+        # a sum of a long row that leaves one element out is right within its rounding, unless that element is large
+        Values("large ends", fill=normal_but((FIRST, 30.0), (LAST, -20.0)), once=True),
     ),
     first=(
         {"rows": 37, "columns": 300, "eps": 1e-5},

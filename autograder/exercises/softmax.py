@@ -6,6 +6,8 @@ import torch
 
 from .cases import integer
 from .design import (
+    FIRST,
+    NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
@@ -17,6 +19,7 @@ from .design import (
     between,
     columns,
     fixed,
+    normal_but,
     odd,
     rows,
     spread,
@@ -60,17 +63,6 @@ def _levels(shape, dtype, generator):
     return x + 400.0 * (torch.rand(m, 1, generator=generator) - 0.5) if m > 60 else x
 
 
-def _huge(shape, dtype, generator):
-    return 200.0 + 40.0 * torch.randn(shape, generator=generator)
-
-
-def _largest_first(shape, dtype, generator):
-    """exp of the first element overflows if only the maximum of a later block is subtracted."""
-    x = torch.randn(shape, generator=generator)
-    x[:, 0] = 120.0
-    return x
-
-
 BLOCK_ENDS = torch.tensor([63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024, 2047, 2048])
 
 
@@ -97,10 +89,6 @@ def _one_above(shape, dtype, generator):
     return x
 
 
-def _equal(shape, dtype, generator):
-    return torch.full(shape, float(torch.randn((), generator=generator)))
-
-
 def _masked(shape, dtype, generator):
     """Rows with 0.93 of their elements -inf, as an attention mask makes them: at the beginning, around the middle, …
 
@@ -122,12 +110,6 @@ def _few_seen(shape, dtype, generator):
     x = torch.full(shape, -torch.inf)
     for row in x:
         row[torch.randperm(len(row), generator=generator)[:3]] = torch.randn(3, generator=generator)
-    return x
-
-
-def _one_row_masked(shape, dtype, generator):
-    x = torch.randn(shape, generator=generator)
-    x[0] = -torch.inf
     return x
 
 
@@ -181,27 +163,29 @@ OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one 
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
-ORDINARY = Values("", fill=_levels)
 LARGE_END = Values("some large last elements", about="huge", fill=_large_end, once=True, only_with={"rows": ()})
 FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
 ROW_VALUES = (
-    ORDINARY,
+    Values("", fill=_levels),
     FAR,
     Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
     LARGE_END,
-    Values("equal values", fill=_equal, once=True, only_with=BLOCKS),
+    Values("equal values", fill=lambda shape, _, g: torch.full(shape, float(torch.randn((), generator=g))),
+           once=True, only_with=BLOCKS),
     Values("the first far above the others", fill=_one_above, once=True, only_with=PRECISE),
-    Values("huge values", about="huge", fill=_huge, once=True, only_with=PRECISE),
+    Values("huge values", about="huge", fill=lambda *how: 200.0 + 40.0 * NORMAL.fill(*how), once=True,
+           only_with=PRECISE),
     Values("one large element each", about="huge", fill=_one_large, once=True, only_with=EACH_END),
-    Values("largest first", about="descending", fill=_largest_first, once=True, only_with=PRECISE),
+    # exp of the first element overflows if only the maximum of a later block is subtracted
+    Values("largest first", about="descending", fill=normal_but((FIRST, 120.0)), once=True, only_with=PRECISE),
     Values("ascending rows", about="ascending", fill=_ascending, once=True, only_with=PRECISE),
     Values("low values", about="negative", fill=_low, once=True, only_with={**OWN_ROWS, "columns": (RAGGED,)}),
-)
+)  # fmt: skip
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
     Values("masked", about="masked", fill=_masked, once=True, only_with={**OWN_ROWS, "columns": (WHOLE, "long")}),
     Values("few numbers among -inf", about="masked", fill=_few_seen, once=True, only_with=OWN_ROWS),
-    Values("one row all -inf", about="all-masked", fill=_one_row_masked, once=True, only_with=OWN_ROWS),
+    Values("one row all -inf", about="all-masked", fill=normal_but((0, -torch.inf)), once=True, only_with=OWN_ROWS),
 )
 
 

@@ -13,6 +13,7 @@ from workshop.syllabus import find
 from .cases import integer
 from .design import (
     EVEN,
+    LAST,
     NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
@@ -28,6 +29,7 @@ from .design import (
     elements,
     even,
     fixed,
+    normal_but,
     odd,
     of_all_sizes,
     with_special_ones,
@@ -37,13 +39,6 @@ from .vector_add import ANYTHING, EXACT
 
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
-
-
-def _infinite_end(shape, dtype, generator):
-    """A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN."""
-    x = torch.randn(shape, generator=generator)
-    x[..., -1:] = torch.inf
-    return x
 
 
 # Blocks of several rows need many of them, with rows of each length.
@@ -69,7 +64,8 @@ INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, si
 LARGE_ONES = Values(
     "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
 )
-INFINITE_END = Values("an infinite last column", about="special", fill=_infinite_end, once=True)
+# A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN.
+INFINITE_END = Values("an infinite last column", about="special", fill=normal_but((LAST, torch.inf)), once=True)
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
@@ -147,12 +143,7 @@ def _infinities(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
 # Rows that are all alike would have an infinite element where another one keeps it.
 KEPT = (
     Values("", fill=lambda x, keep: x),
-    Values(
-        "inf and -inf, kept and not",
-        about="special",
-        fill=_infinities,
-        only_with=OF_OTHER_ROWS,
-    ),
+    Values("inf and -inf, kept and not", about="special", fill=_infinities, only_with=OF_OTHER_ROWS),
 )
 
 
