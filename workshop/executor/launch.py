@@ -16,7 +16,7 @@ from .arithmetic import UNSIGNED, constant
 from .facts import about
 from .machine import Machine
 from .memory import Memory, Watch
-from .program import FORMATS, Program, Type
+from .program import FORMATS, Program
 from .records import Launch, NeverEnds, Pages
 from .values import View, uniform
 
@@ -115,10 +115,8 @@ def _noted(special: Specialisation, value, path: tuple, specialised: bool, label
 
 
 def _number_type(value: bool | int | float) -> str:
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, float):
-        return "fp32"
+    if isinstance(value, (bool, float)):
+        return "i1" if isinstance(value, bool) else "fp32"
     return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
 
 
@@ -195,14 +193,10 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
-    return [(label, _as(parameter.type, value)) for (label, value), parameter in zip(found, entry)]
-
-
-def _as(type: Type, value):
-    """A number as the kernel gets it: sizes and strides of a descriptor have the types that this Triton gives them."""
-    if not isinstance(value, (bool, int, float)):
-        return value
-    return uniform(type, constant("", (value if type.kind == "float" else int(value),), type))
+    for i, ((label, value), type) in enumerate(zip(found, [each.type for each in entry])):
+        if isinstance(value, (bool, int, float)):  # sizes and strides of a descriptor have the types of this Triton
+            found[i] = label, uniform(type, constant("", (value if type.kind == "float" else int(value),), type))
+    return found
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:

@@ -19,7 +19,7 @@ from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Sto
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
-MAX_RACES = 32  # described one by one, for each launch; all are counted
+MAX_RACES = 32  # of a launch are described
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
 MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
@@ -335,10 +335,10 @@ class Memory:
         self.changes += 1
         self.launch.storing[region.whose(self.batch)] = True
 
-    def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
+    def atomic(self, region: Lanes, semantics: str, change: Callable, given: list[torch.Tensor]) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.
 
-        change(old, chosen): the new values of those lanes.
+        change(old, *given): the new values.
         """
         self._check_defined(region)
         if self.watch.counts:
@@ -359,7 +359,7 @@ class Memory:
             chosen = order[turn == now]
             before = flat[region.at[chosen]]
             old[chosen] = before
-            after = change(before, chosen)
+            after = change(before, *(each[chosen] for each in given))
             self.changes += not torch.equal(bits(after), bits(before))
             flat[region.at[chosen]] = after
         return old
@@ -514,7 +514,6 @@ class Memory:
             return
         launch, argument, whole = self.launch, region.argument, region.shape
         places = clash.expand(whole).nonzero()
-        launch.race_count += len(places)
         first, second = first.expand(whole), second.expand(whole)
         for place in map(tuple, places[: MAX_RACES - len(launch.races)].tolist()):
             element = int(argument.storage.origin(region.at.expand(region.shape)[place]))

@@ -254,10 +254,6 @@ def _compared(x, y):
     return [_alike(x, y)[0].with_element(BOOL)]
 
 
-def _expand_dims(x, axis):
-    return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
-
-
 def _scanned(operands, axis, *_):
     shape = operands[0].type.shape
     if not 0 <= axis < len(shape):
@@ -313,7 +309,7 @@ _TABLE = (
     ("make_range", "tnn", _given(0)),
     ("splat", "tv", _given(0)),
     ("unsplat", "v", lambda x: [x.type.scalar]),
-    ("expand_dims", "vn", _expand_dims),
+    ("expand_dims", "vn", lambda x, axis: [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]),
     ("broadcast", "vN", lambda x, shape: [x.type.with_shape(shape)]),
     ("trans", "vN", lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])]),
     ("reshape", "vNy", lambda x, shape, reorder: _block(x.type.scalar, shape)),

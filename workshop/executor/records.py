@@ -337,7 +337,6 @@ class Launch:
     masked_lanes: int = 0
     accesses: int = 0
     races: list[Race] = field(default_factory=list)
-    race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
     storing: torch.Tensor | None = None
     steps: dict[tuple, tuple] = field(default_factory=dict)
