@@ -23,6 +23,7 @@ from .design import (
     even,
     fixed,
     odd,
+    tried_once,
 )
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
@@ -42,8 +43,8 @@ SOFTMAX = {
 }
 
 
-FAR = Values("gradients near 100", fill=lambda *how: 100.0 + NORMAL.fill(*how), once=True)  # the sum takes most away
-RISING = Values("probabilities that rise to both ends", fill=NORMAL.fill, once=True)  # which make the sum
+FAR = tried_once("gradients near 100", lambda *how: 100.0 + NORMAL.fill(*how))  # the sum takes most away
+RISING = tried_once("probabilities that rise to both ends", NORMAL.fill)  # which make the sum
 
 
 def _probabilities(sizes, kind, dtype, generator):
@@ -77,14 +78,13 @@ def _none_counts(logits, targets):
     return logits, torch.full_like(targets, IGNORED)
 
 
+def _ascending(logits, targets):
+    return logits + torch.linspace(-60, 60, logits.shape[1]), targets
+
+
 def _far_from_0(logits, targets):
     """exp of the logits overflows, or is 0, if the maximum is not subtracted."""
     return logits + torch.tensor([120.0, -150.0])[torch.arange(len(logits)) % 2][:, None], targets
-
-
-def _ascending(logits, targets):
-    """Each block has a larger maximum than all before it."""
-    return logits + torch.linspace(-60, 60, logits.shape[1]), targets
 
 
 def _classified(sizes, kind, dtype, generator):
@@ -128,12 +128,9 @@ LOGITS = Inputs(
     (
         Values("", fill=lambda logits, targets: (logits, targets)),
         Values("some rows ignored", fill=_ignored),
-        Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("none",)}),
-        Values(
-            "far from 0", about="huge", fill=_far_from_0, once=True,
-            only_with={"vocabulary": (RAGGED, WHOLE), **OF_OTHER_ROWS},
-        ),
-        Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
+        tried_once("no row counts", _none_counts, gradient=("none",)),
+        tried_once("far from 0", _far_from_0, "huge", vocabulary=(RAGGED, WHOLE), **OF_OTHER_ROWS),
+        tried_once("ascending", _ascending, "ascending", vocabulary=("long",)),
     ),
     first=(
         {"rows": 12, "vocabulary": 300},
@@ -183,10 +180,6 @@ LOSS_MISTAKES = (
     Mistake("wrong-value", _loss(torch.mean), "The loss was divided by the number of all rows.",
             "Divide by the number of rows whose target is not -100."),
 )  # fmt: skip
-
-
-def weight_grad(x: torch.Tensor, dy: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
-    return (dy.double() * x.double() * rstd.double()[:, None]).sum(0)
 
 
 def _activations(sizes, kind, dtype, generator):
@@ -242,7 +235,7 @@ EXERCISES = (
             large="columns",
             more=({"rows": 6_003, "columns": 3},),  # more parts than one tile of a merge holds
         ),
-        reference=weight_grad,
+        reference=lambda x, dy, rstd: (dy.double() * x.double() * rstd.double()[:, None]).sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
         same_bits=True,

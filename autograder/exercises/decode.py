@@ -25,6 +25,7 @@ from .design import (
     even,
     fixed,
     odd,
+    tried_once,
 )
 from .spec import Bound, Exercise, Mistake, changed, wrong_values
 from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
@@ -146,32 +147,28 @@ LARGE_SCORES = Values(
     "large scores", fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more),
     only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER},
 )  # fmt: skip
-ONE_LARGE = Values(
-    "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, ONE_FAR)}
-)
-ONE_ABOVE = Values(
-    "one score above", fill=_one_above, once=True, only_with={"tokens": ("many",), "dtype": ("float32",)}
-)
-NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
+ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
+ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
+NO_QUERY = tried_once("a query of zeros", _no_query, tokens=(RAGGED,))
 # Their products with an int8 number are more than float16 can hold, and their scores are like the others'.
-LARGE_QUERIES = Values("large queries", fill=lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more), once=True,
-                       only_with={"dtype": ("float16",)})  # fmt: skip
+LARGE_QUERIES = tried_once("large queries", lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more),
+                           dtype=("float16",))  # fmt: skip
 SCORED = (
     PLAIN,
     # each block must rescale what was there; and scores of which exp overflows
-    Values("ascending scores", about="ascending", fill=_scored(-40, 40, 0.1), once=True, only_with=SHORTER),
-    Values("huge scores", about="huge", fill=_scored(150, 150), once=True, only_with=SHORTER),
+    tried_once("ascending scores", _scored(-40, 40, 0.1), "ascending", **SHORTER),
+    tried_once("huge scores", _scored(150, 150), "huge", **SHORTER),
     NO_QUERY,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
     # A masked lane with the score 0, or a maximum that begins there, is too large. More than once: a masked part shows
     # only there, and an answer may have a whole number of them. In float32, their rounding is larger than the bound.
     Values("low scores", about="negative", fill=_scored(-300, -300), only_with={"tokens": (RAGGED,), "dtype": HALF}),
-    Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
+    tried_once("equal scores", _alike, tokens=("thousands",), dtype=("float16",)),
     ONE_ABOVE,
 )
 # No softmax would tell them apart.
-THOUSANDS = Values("scores of thousands", about="huge", fill=_scored(-4000, 4000), once=True, only_with=SHORTER)
+THOUSANDS = tried_once("scores of thousands", _scored(-4000, 4000), "huge", **SHORTER)
 DIMENSIONS = (
     Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
     Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256))), large=()),
@@ -215,10 +212,6 @@ def _mixed(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 def decode_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Attention of one query for each head: softmax of the scores times v. → (h, d), float64."""
     return _mixed(decode_scores(q, k).softmax(-1), v)
-
-
-def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return (p.double()[:, None] * v.double()).sum(0)
 
 
 def _scaled(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -372,21 +365,18 @@ PAGED_MISTAKES = wrong_values(
     (lambda q, k, v, table, lengths: paged_decode_attention(q, _heads_outside(k), _heads_outside(v), table, lengths),
      "A page is read as (heads, page, d). It is (page, heads, d).",
      "The numbers of token i and head h begin at ((page_number * page + i) * heads + h) * d."),
-    (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, _in_order(table), lengths),
+    (lambda q, k, v, table, lengths:
+     paged_decode_attention(q, k, v, torch.arange(table.shape[1]).to(table).expand_as(table), lengths),
      "The pages were read in their order in memory.", "Load the number of each page from block_table[request, i]."),
     (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, table[:1].expand_as(table), lengths),
      "All requests read the pages of the first one.", "Begin at block_table + request * most."),
-)
+)  # fmt: skip
 
 
 def _heads_outside(pages: torch.Tensor) -> torch.Tensor:
     """The same memory, read as (pages, heads, page, d)."""
     count, page, heads, d = pages.shape
     return pages.reshape(count, heads, page, d).transpose(1, 2)
-
-
-def _in_order(table: torch.Tensor) -> torch.Tensor:
-    return torch.arange(table.shape[1], dtype=table.dtype).expand_as(table)
 
 
 def _programs_for(q, k, v, multiprocessors: int = STAND_IN["multiprocessor_count"]) -> int:
@@ -399,9 +389,9 @@ def _opposite(shape, dtype, generator):
     return torch.randn(shape, generator=generator) if len(shape) > 1 else 1.0 - 2.0 * (torch.arange(*shape) % 2)
 
 
-OPPOSITE = Values("weights 1 and -1", fill=_opposite, once=True, only_with={"rows": (WHOLE,)})
+OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
-OF_ZEROS = Values("tokens of zeros", fill=_tokens_of_zeros, once=True, only_with={"tokens": (RAGGED,)})
+OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
 OF_INT8 = (
     PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8),
     replace(ONE_ABOVE, fill=_one_above_of_int8),
@@ -417,7 +407,7 @@ EXERCISES = (
             large="columns",
             first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
         ),
-        reference=_weighted,
+        reference=lambda p, v: (p.double()[:, None] * v.double()).sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
     ),

@@ -100,7 +100,6 @@ def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Genera
 
 
 def _pairs(made: Combination) -> set:
-    """The pairs of levels in a combination."""
     return {_pair(one, other) for one, other in combinations(made.items(), 2)}
 
 
@@ -211,15 +210,9 @@ def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimens
 
 
 def _full(most: int, *whole: int) -> tuple[Level, ...]:
-    return (Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)),
-            *beside(max(whole)))  # fmt: skip
-
-
-def beside(whole: int) -> tuple[Level, ...]:
-    """One less than whole blocks, and one more."""
-    how = {"once": True, "only_with": {"rank": (ONE,)}}
-    return (Level("one less than whole blocks", fixed(whole - 1), **how),
-            Level("one more than whole blocks", fixed(whole + 1), **how))  # fmt: skip
+    beside = {"one less than whole blocks": max(whole) - 1, "one more than whole blocks": max(whole) + 1}
+    once = (Level(name, fixed(n), once=True, only_with={"rank": (ONE,)}) for name, n in beside.items())
+    return Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)), *once
 
 
 def _few(name: str, least: int) -> tuple[Level, ...]:
@@ -240,6 +233,11 @@ class Values(Level):
 
     fill: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]] = None
     about: str = ""
+
+
+def tried_once(name: str, fill: Callable, about: str = "", **only_with: Iterable[str]) -> Values:
+    """Numbers that need not meet the levels of other axes. only_with: as in Level."""
+    return Values(name, once=True, only_with=only_with, fill=fill, about=about)
 
 
 def normal_but(*changes: tuple):
@@ -411,7 +409,9 @@ class Inputs:
             found["twice"] = Level("no", lambda generator: False), often
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank), once=rank > 3) for rank in RANKS)
-        return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
+        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those.
+        runs = (lambda each: "far" not in getattr(each, "about", "")) if on_gpu else lambda each: not each.gpu_only
+        return {axis: tuple(filter(runs, levels)) for axis, levels in found.items()}
 
     def cases(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
         """The first cases, a pairwise design, and one element. Cases with ordinary values come before the others."""
@@ -510,18 +510,20 @@ class Inputs:
         last = sum(each.row_stride for each in self.tensors) - 1 if row_stride else None
 
         def make(generator: torch.Generator) -> tuple:
-            drawn = iter(self._drawn_together(sizes, leading, kind, dtype, generator))
-            made, strided, number = [], 0, 0
+            shapes = ((*leading, *(sizes[name] for name in each.shape)) for each in self.tensors)
+            together = self.together or (lambda *_: tuple(kind.fill(shape, dtype, generator) for shape in shapes))
+            drawn = enumerate(together(sizes, kind, dtype, generator))
+            made, strided = [], 0
             for each in self.arguments:
                 if isinstance(each, Number):
                     made.append(sizes[each.name])
                     continue
-                x = next(drawn).to(each.dtype or dtype)
+                number, x = next(drawn)
+                x = x.to(each.dtype or dtype)
                 between = gap + 3 * strided if gap else 3 * (0 < strided == last)
                 how = row_stride == 0, between, generator
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
-                number += 1
             if twice:
                 one, other = self.alike
                 made[other] = made[one]
@@ -542,12 +544,6 @@ class Inputs:
         """Elements of a row of the first tensor that may have any row stride."""
         first = next(each for each in self.tensors if each.row_stride)
         return math.prod(sizes[name] for name in first.shape[1:])
-
-    def _drawn_together(self, sizes, leading, kind: Values, dtype: torch.dtype, generator) -> tuple[torch.Tensor, ...]:
-        if self.together:
-            return self.together(sizes, kind, dtype, generator)
-        shapes = [(*leading, *(sizes[name] for name in each.shape)) for each in self.tensors]
-        return tuple(kind.fill(shape, dtype, generator) for shape in shapes)
 
     def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, gradient, *more: str) -> str:
         shown = dtype_name(dtype) if dtype != self.dtypes[0] else ""
@@ -784,11 +780,6 @@ def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator
 
 def _digits(n: int) -> str:
     return f"{n:,}" if n >= 10_000 else str(n)
-
-
-def _runs(level: Level, on_gpu: bool) -> bool:
-    """A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those."""
-    return "far" not in getattr(level, "about", "") if on_gpu else not level.gpu_only
 
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py

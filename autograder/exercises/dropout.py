@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import torch
 
@@ -56,10 +57,6 @@ def _forward(slug: str, value: Callable, explanation: str, advice: str, **more) 
     return Mistake(slug, compute, explanation, advice, **more)
 
 
-def _nothing_dropped(x, p, seed, y):
-    return leaky(x)
-
-
 def _dropped_are_left(x, p, seed, y):
     kept = leaky(x) * scale(p)
     return torch.where(close(y.double(), kept, 1e-5, 1e-9), kept, leaky(x))
@@ -95,11 +92,11 @@ _SELECT = "select the value, do not multiply by the mask: tl.where(keep, x / (1 
 _ONCE = "divide kept elements by 1 - p, once."
 _RELU = "use tl.where(x >= 0, x, 0.01 * x)."
 MISTAKES = (
-    Mistake("wrong-rate", _nothing_dropped, "No element is dropped, and none is scaled.", COMPARE[1]),
+    Mistake("wrong-rate", lambda x, p, seed, y: leaky(x), "No element is dropped, and none is scaled.", COMPARE[1]),
     _forward("not-scaled", lambda x, p, y: leaky(x),
              "Kept elements were not scaled, so the expected sum of a layer changes by the factor 1 - p.",
              "Divide kept elements by 1 - p."),
-    _forward("wrong-rate", lambda x, p, y: _for_the_kept(x, p, y),
+    _forward("wrong-rate", _for_the_kept,
              "p is taken for the probability that an element is kept. It is that of a drop.", COMPARE[1]),
     _forward("constant-factor", lambda x, p, y: leaky(x) / p,
              "An element is kept with probability 1 - p. The factor 1 / p uses the probability of a drop.", _ONCE),
@@ -118,53 +115,57 @@ MISTAKES = (
 
 
 def _backward(slug: str, value: Callable, explanation: str, advice: str, **more) -> Mistake:
-    """The gradient is value(kept, x, slope at x, dy, scale, dx) in float64; kept is 1 for what was kept, and 0 else."""
+    """The gradient is value(of), of float64: kept (1 or 0), x, its slope, dy, scale, and dx, which came back."""
 
     def compute(x, p, seed, y, dy, dx):
         x, slope = x.double(), torch.where(x >= 0, 1.0, SLOPE).double()
-        return value((y != 0).double(), x, slope, dy.double(), scale(p), dx.double())
+        kept = (y != 0).double()
+        return value(SimpleNamespace(kept=kept, x=x, slope=slope, dy=dy.double(), scale=scale(p), dx=dx.double()))
 
     return Mistake(slug, compute, explanation, advice, **more)
 
 
+def _slope_by_dy(of: SimpleNamespace) -> torch.Tensor:
+    return torch.where(of.dy >= 0, 1.0, SLOPE)
+
+
 GRADIENT_MISTAKES = (
-    _backward("not-attempted", lambda kept, x, slope, dy, scale, dx: 0 * x, "The gradient of x is zero everywhere.",
+    _backward("not-attempted", lambda of: 0 * of.x, "The gradient of x is zero everywhere.",
               "Write the backward function. It returns the gradient of x first: dx, None, None.",
               known_by_constant=True),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: dy,
-              "The backward function returns dy as it came in.",
+    _backward("wrong-value", lambda of: of.dy, "The backward function returns dy as it came in.",
               "The gradient of a kept element is dy · slope / (1 - p). That of a dropped one is 0."),
-    _backward("wrong-rate", lambda kept, x, slope, dy, scale, dx: (1 - kept) * slope * dy * scale,
+    _backward("wrong-rate", lambda of: (1 - of.kept) * of.slope * of.dy * of.scale,
               "The gradient is 0 for kept elements, not for dropped ones: the comparison or the values of tl.where are "
               "the wrong way round.", "Keep where random >= p: tl.where(keep, the gradient, 0.0)."),
-    _backward("not-scaled", lambda kept, x, slope, dy, scale, dx: kept * slope * dy,
-              "The derivative of x / (1 - p) is 1 / (1 - p).", "Divide by 1 - p in the backward pass too."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: slope * dy * scale,
+    _backward("not-scaled", lambda of: of.kept * of.slope * of.dy, "The derivative of x / (1 - p) is 1 / (1 - p).",
+              "Divide by 1 - p in the backward pass too."),
+    _backward("wrong-value", lambda of: of.slope * of.dy * of.scale,
               "Dropped elements get a gradient, but the output does not depend on them.",
               "Draw the same mask again from the same seed, and set the gradient of dropped elements to 0."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.dy * of.scale,
               "The derivative of leaky ReLU is 0.01 where x is negative.",
               "Keep x for the backward pass, and multiply by tl.where(x >= 0, 1.0, 0.01)."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * (x >= 0) * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * (of.x >= 0) * of.dy * of.scale,
               "Negative elements have gradient 0: that is ReLU.", "Multiply by tl.where(x >= 0, 1.0, 0.01).",
               known_by_constant=True),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * slope * x * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.slope * of.x * of.dy * of.scale,
               "The incoming gradient is multiplied by leaky(x).",
               "Multiply dy by the slope: 1 where x >= 0, else 0.01."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * x * scale,
-              "x and dy have changed places.", "Pass them in the order of the kernel's parameters."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * _slope_by_dy(of) * of.x * of.scale, "x and dy have changed places.",
+              "Pass them in the order of the kernel's parameters."),
+    _backward("wrong-value", lambda of: of.kept * _slope_by_dy(of) * of.dy * of.scale,
               "The slope follows the sign of dy. It must be 0.01 where x is negative.",
               "Load x, too, and multiply dy by tl.where(x >= 0, 1.0, 0.01)."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * slope * scale,
-              "The incoming gradient is ignored.", "Multiply by the gradient that the backward function receives."),
-    _backward("seed-ignored", lambda kept, x, slope, dy, scale, dx: (dx != 0) * slope * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.slope * of.scale, "The incoming gradient is ignored.",
+              "Multiply by the gradient that the backward function receives."),
+    _backward("seed-ignored", lambda of: (of.dx != 0) * of.slope * of.dy * of.scale,
               "The backward pass used another mask than the forward pass. It draws the mask again: the same seed and "
               "the same counters give the same mask.",
               "Load the seed of the forward pass, and give tl.rand or tl.rand4x the same counters as its kernel does."),
-    _backward("constant-factor", lambda kept, x, slope, dy, scale, dx: kept * slope * dy * scale**2,
-              "The gradient is scaled twice.", "Divide by 1 - p exactly once."),
-    _backward("nan", lambda kept, x, slope, dy, scale, dx: kept * slope * dy / (1 / scale if scale else 0 * x),
+    _backward("constant-factor", lambda of: of.kept * of.slope * of.dy * of.scale**2, "The gradient is scaled twice.",
+              "Divide by 1 - p exactly once."),
+    _backward("nan", lambda of: of.kept * of.slope * of.dy / (1 / of.scale if of.scale else 0 * of.x),
               "At p = 1 the scale 1 / (1 - p) is infinite, and 0 times infinity is NaN.", _SELECT,
               known_by_constant=True),
 )  # fmt: skip
@@ -188,18 +189,17 @@ def numbers(generator: torch.Generator, *shape: int, dtype=torch.float32) -> Str
     return Strided((x + 0.05 * torch.sign(x) + 0.05 * (x == 0)).to(dtype))
 
 
-def between(generator: torch.Generator, low: float, high: float) -> float:
-    """A float32 number between the two: p may be rounded to float32."""
-    return float(torch.empty(()).uniform_(low, high, generator=generator))
+def _case(name: str, rows: int, columns: int | tuple, p: float | tuple, about: str = "", dtype=torch.float32) -> Case:
+    """columns and p may be ranges; p is a float32 number, as an answer may round it to one.
 
-
-def _case(name: str, rows: int, columns: int, p: float | tuple, about: str = "", dtype=torch.float32) -> Case:
-    """p may be a range. The seeds are an even one, the next one, which differs in one bit, and one far from them."""
+    The seeds are an even one, the next one, which differs in one bit, and one far from them.
+    """
 
     def make(generator):
         first = 2 * integer(generator, 500, (LARGEST_SEED - APART[0]) // 2)
-        drawn = between(generator, *p) if isinstance(p, tuple) else p
-        return numbers(generator, rows, columns, dtype=dtype), drawn, Varying((first, first + 1, first + APART[0]))
+        drawn = float(torch.empty(()).uniform_(*p, generator=generator)) if isinstance(p, tuple) else p
+        n = integer(generator, *columns) if isinstance(columns, tuple) else columns
+        return numbers(generator, rows, n, dtype=dtype), drawn, Varying((first, first + 1, first + APART[0]))
 
     return Case(name, make, about)
 
@@ -213,28 +213,6 @@ def _many_seeds(generator):
     while len(set(seeds)) < SEEDS:
         seeds.append(integer(generator, 1, LARGEST_SEED - 1))
     return numbers(generator, 37, 1771), 0.5, Varying(tuple(dict.fromkeys(seeds)))
-
-
-def _one_large(generator):
-    """More than 2^20 elements in long rows: a mask that repeats far away is seen, and one that rows share."""
-    seed = integer(generator, 1, LARGEST_SEED)
-    return numbers(generator, 61, integer(generator, 17_300, 17_900)), 0.5, Varying((seed,))
-
-
-def _nearly_0(generator):
-    """p is 0 if it is rounded to 16 bits or fewer. In so many elements, that shows."""
-    p = between(generator, 0.94 * 2**-17, 0.97 * 2**-17)
-    return numbers(generator, 1637, 1637), p, Varying((integer(generator, 1, LARGEST_SEED),))
-
-
-def _nearly_1(generator, dtype=torch.float32):
-    """p is 1 if it is rounded to 11 bits or fewer, such as those of float16."""
-    p = float(torch.tensor(1 - between(generator, 0.5 * 2**-12, 0.95 * 2**-12)))
-    return numbers(generator, 409, 577, dtype=dtype), p, Varying((integer(generator, 1, LARGEST_SEED),))
-
-
-def _nearly_1_in_half(generator):
-    return _nearly_1(generator, torch.float16)
 
 
 def _keep_all(generator):
@@ -299,6 +277,7 @@ _RATE = _case("131 × 257, p near 0.28", 131, 257, (0.275, 0.288), "ragged rate"
 _MANY_BLOCKS = _case("1109 × 1117, p near 0.28", 1109, 1117, (0.275, 0.288), "ragged rate")
 # So low that p rounded to a percentage or to seven bits is 0, or twice as large.
 _LOW_RATE = _case("17 × 1999, p near 0.0015", 17, 1999, (0.0012, 0.0018), "ragged")
+_NEARLY_1 = 1 - 0.95 * 2**-12, 1 - 0.5 * 2**-12  # 1 if it is rounded to 11 bits or fewer, such as those of float16
 _DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")
 _SHORT = _case("1 × 1", 1, 1, 0.5, "short")
 _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
@@ -312,15 +291,17 @@ EXERCISES = (
             _RATE,
             _LOW_RATE,
             Case(f"{SEEDS} seeds", _many_seeds, "ragged seeds"),
-            Case("1 million elements", _one_large, "ragged"),
-            Case("3 million elements, p near 0", _nearly_0, "ragged"),
-            Case("409 × 577, p near 1", _nearly_1, "ragged"),
+            # long rows: a mask that repeats far away is seen, and one that rows share
+            _case("1 million elements", 61, (17_300, 17_900), 0.5, "ragged"),
+            # 0 if p is rounded to 16 bits or fewer: in so many elements, that shows
+            _case("3 million elements, p near 0", 1637, 1637, (0.94 * 2**-17, 0.97 * 2**-17), "ragged"),
+            _case("409 × 577, p near 1", 409, 577, _NEARLY_1, "ragged"),
             _KEEP_ALL,
             _DROP_ALL,
             Case("5 × 130, some elements infinite", _infinities, "ragged"),
             _SHORT,
             _case("float16", 5, 130, 0.5, "ragged optional", torch.float16),
-            Case("float16, 409 × 577, p near 1", _nearly_1_in_half, "ragged optional"),
+            _case("float16, 409 × 577, p near 1", 409, 577, _NEARLY_1, "ragged optional", torch.float16),
             _case("no elements", 0, 5, 0.5, "optional"),
         ),
         reference=reference,

@@ -26,6 +26,7 @@ from .design import (
     fixed,
     odd,
     rows_of,
+    tried_once,
 )
 from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
@@ -50,30 +51,6 @@ def _together(shapes: Callable[[Mapping[str, int]], tuple], then=lambda sizes, *
         return kind.fill(*tensors) if kind.name else then(sizes, *tensors)
 
     return drawn
-
-
-def _near_one(*tensors):
-    """Sums that only grow. An accumulator with 11 bits or 8 loses what it adds to a large sum."""
-    return tuple(0.5 + torch.special.ndtr(x) for x in tensors)
-
-
-def _small(*tensors):
-    return tuple(1e-4 * x for x in tensors)
-
-
-def _large_and_small(first, second, *others):
-    """Numbers that float16 has not, and their usual products."""
-    return 1e6 * first, 1e-6 * second, *others
-
-
-def _growing(*long: str) -> tuple[Values, ...]:
-    near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
-    wide = tuple(
-        Values(name, fill=_large_and_small, once=True, only_with={"dtype": (dtype,)})
-        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
-    )
-    small = Values("small numbers", fill=_small, once=True, only_with={"k": (RAGGED,), "dtype": ("float32",)})
-    return Values("", fill=lambda *tensors: tensors), near_one, small, *wide
 
 
 NARROW = "few", "one"
@@ -108,6 +85,18 @@ SPLIT = (
     *DEPTH[2:-1],
     replace(THOUSANDS, draw=odd(9000, 17_000)),  # many parts, of 512 or so
 )
+VALUES = (
+    Values("", fill=lambda *tensors: tensors),
+    # sums that only grow: an accumulator with 11 bits or 8 loses what it adds to a large sum
+    tried_once("numbers near 1", lambda *tensors: tuple(0.5 + torch.special.ndtr(x) for x in tensors),
+               k=(THOUSANDS.name,)),
+    tried_once("small numbers", lambda *tensors: tuple(1e-4 * x for x in tensors), k=(RAGGED,), dtype=("float32",)),
+    *(
+        # their products are as usual
+        tried_once(name, lambda first, second, *others: (1e6 * first, 1e-6 * second, *others), dtype=(dtype,))
+        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
+    ),
+)  # fmt: skip
 # An accumulator in half precision is seen where k is long and the sums grow.
 IN_HALF = tuple(
     {"m": 15, "n": 48, "k": LONG + 37, "dtype": dtype, "values": "numbers near 1"}
@@ -119,15 +108,7 @@ def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: 
     both = ("m", sides), ("n", n or sides)
     m, n = (Dimension(name, sizes, LONG_SIDE if sizes is SIDE else ()) for name, sizes in both)
     dimensions = m, n, Dimension("k", depth)
-    return Inputs(
-        arguments,
-        dimensions,
-        tuple(STORED),
-        _growing("thousands"),
-        first + IN_HALF,
-        together=together,
-        long="numbers near 1",
-    )
+    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first + IN_HALF, together=together, long=VALUES[1].name)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -139,20 +120,12 @@ def sums_of(a: torch.Tensor, b: torch.Tensor) -> Sums:
     return Sums(a.shape[1], matmul(a.abs(), b.abs()))
 
 
-def _sums_of_a_tile(a: torch.Tensor, b: torch.Tensor) -> Sums:
-    return sums_of(a, b)._replace(inexact=TF32_TERM if a.dtype == torch.float32 else 0.0)
-
-
 def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return x.double() @ w.double().t() + b.double()
 
 
 def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(linear(x, w, b))
-
-
-def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:
-    return tuple({"pid": i, "num_m": num_m, "num_n": num_n, "group": group} for i in range(num_m * num_n))
 
 
 TILES = (
@@ -171,7 +144,9 @@ SWIZZLE = Inputs(
         Number("group", GROUPS),
     ),
     # a product with the reciprocal of 49 or 41 is below the quotient, in 64 bits or in 32
-    first=_whole_grid(5, 3, 2) + rows_of("pid num_m num_n group", (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
+    first=rows_of(
+        "pid num_m num_n group", *((i, 5, 3, 2) for i in range(15)), (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)
+    ),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
     named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",
     outputs=("pid_m", "pid_n"),
@@ -248,7 +223,7 @@ EXERCISES = (
         ),
         reference=matmul,
         bounds=IN_FLOAT32,
-        sums=_sums_of_a_tile,
+        sums=lambda a, b: sums_of(a, b)._replace(inexact=TF32_TERM if a.dtype == torch.float32 else 0.0),
         output_dtype=torch.float32,
         in_one_program=True,
         limit_seconds=20.0,  # a right answer may multiply without tl.dot

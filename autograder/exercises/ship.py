@@ -9,7 +9,7 @@ import torch
 
 from workshop.syllabus import find
 
-from .design import FIRST, LAST, RAGGED, WHOLE, Inputs, Level, Number, Values, fixed, normal_but
+from .design import FIRST, LAST, RAGGED, WHOLE, Inputs, Level, Number, Values, fixed, normal_but, tried_once
 from .spec import Bound, Exercise, Mistake, Sums
 from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
 
@@ -64,9 +64,9 @@ INPUTS = Inputs(
         Values("", fill=_scaled(1)),
         Values("small numbers", fill=_scaled(2e-3)),
         Values("large numbers", fill=_scaled(3e2)),
-        Values("some rows of zeros", fill=normal_but((slice(None, None, 2), 0)), once=True),
+        tried_once("some rows of zeros", normal_but((slice(None, None, 2), 0))),
         # a sum of a long row that leaves one element out is right within its rounding, unless that element is large
-        Values("large ends", fill=normal_but((FIRST, 30.0), (LAST, -20.0)), once=True),
+        tried_once("large ends", normal_but((FIRST, 30.0), (LAST, -20.0))),
     ),
     first=(
         {"rows": 37, "columns": 300, "eps": 1e-5},

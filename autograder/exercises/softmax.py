@@ -23,6 +23,7 @@ from .design import (
     odd,
     rows,
     spread,
+    tried_once,
 )
 from .softmax_mistakes import MISTAKES
 from .spec import Blanks, Bound, Exercise
@@ -163,29 +164,27 @@ OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one 
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
-LARGE_END = Values("some large last elements", about="huge", fill=_large_end, once=True, only_with={"rows": ()})
+LARGE_END = tried_once("some large last elements", _large_end, "huge", rows=())
 FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
 ROW_VALUES = (
     Values("", fill=_levels),
     FAR,
-    Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
+    tried_once("as low as the dtype", _lowest, "far", **PRECISE),
     LARGE_END,
-    Values("equal values", fill=lambda shape, _, g: torch.full(shape, float(torch.randn((), generator=g))),
-           once=True, only_with=BLOCKS),
-    Values("the first far above the others", fill=_one_above, once=True, only_with=PRECISE),
-    Values("huge values", about="huge", fill=lambda *how: 200.0 + 40.0 * NORMAL.fill(*how), once=True,
-           only_with=PRECISE),
-    Values("one large element each", about="huge", fill=_one_large, once=True, only_with=EACH_END),
+    tried_once("equal values", lambda shape, _, g: torch.full(shape, float(torch.randn((), generator=g))), **BLOCKS),
+    tried_once("the first far above the others", _one_above, **PRECISE),
+    tried_once("huge values", lambda *how: 200.0 + 40.0 * NORMAL.fill(*how), "huge", **PRECISE),
+    tried_once("one large element each", _one_large, "huge", **EACH_END),
     # exp of the first element overflows if only the maximum of a later block is subtracted
-    Values("largest first", about="descending", fill=normal_but((FIRST, 120.0)), once=True, only_with=PRECISE),
-    Values("ascending rows", about="ascending", fill=_ascending, once=True, only_with=PRECISE),
-    Values("low values", about="negative", fill=_low, once=True, only_with={**OWN_ROWS, "columns": (RAGGED,)}),
-)  # fmt: skip
+    tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
+    tried_once("ascending rows", _ascending, "ascending", **PRECISE),
+    tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)}),
+)
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
-    Values("masked", about="masked", fill=_masked, once=True, only_with={**OWN_ROWS, "columns": (WHOLE, "long")}),
-    Values("few numbers among -inf", about="masked", fill=_few_seen, once=True, only_with=OWN_ROWS),
-    Values("one row all -inf", about="all-masked", fill=normal_but((0, -torch.inf)), once=True, only_with=OWN_ROWS),
+    tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")}),
+    tried_once("few numbers among -inf", _few_seen, "masked", **OWN_ROWS),
+    tried_once("one row all -inf", normal_but((0, -torch.inf)), "all-masked", **OWN_ROWS),
 )
 
 
@@ -204,14 +203,12 @@ WIDE_COLUMNS = (
 )
 UNEVEN_ROWS = {**OWN_ROWS, "columns": ("uneven",), "rows": ("two",)}
 WIDE_VALUES = (
-    Values("long low rows", about="negative", fill=_low, once=True, only_with=UNEVEN_ROWS),
-    Values("long rows below one number", fill=_one_above, once=True, only_with=UNEVEN_ROWS),
-    Values("long masked rows", about="masked", fill=_masked, once=True, only_with=UNEVEN_ROWS),
-    Values(
-        "long ascending rows", about="ascending", fill=_ascending, once=True, only_with={"columns": ("nine blocks",)}
-    ),
-    Values("three stairs", fill=_stairs, once=True, only_with={"columns": ("stairs",)}),
-    Values("many small terms", fill=_heavy_head, once=True, only_with={"columns": ("half",)}),
+    tried_once("long low rows", _low, "negative", **UNEVEN_ROWS),
+    tried_once("long rows below one number", _one_above, **UNEVEN_ROWS),
+    tried_once("long masked rows", _masked, "masked", **UNEVEN_ROWS),
+    tried_once("long ascending rows", _ascending, "ascending", columns=("nine blocks",)),
+    tried_once("three stairs", _stairs, columns=("stairs",)),
+    tried_once("many small terms", _heavy_head, columns=("half",)),
 )
 
 

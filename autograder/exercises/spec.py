@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -269,13 +269,7 @@ class Exercise:
     def stretch(self) -> bool:
         return self.lesson.stretch
 
-    @property
+    @cached_property
     def starter(self) -> str:
         """What learners get in the answer cell; empty if the lessons are not there, or have no such exercise."""
-        return _starter(self.name)
-
-
-@cache
-def _starter(name: str) -> str:
-    cell = answer_cell(name)
-    return cell[1] if cell else ""
+        return (answer_cell(self.name) or ("", ""))[1]

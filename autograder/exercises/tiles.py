@@ -32,6 +32,7 @@ from .design import (
     normal_but,
     odd,
     of_all_sizes,
+    tried_once,
     with_special_ones,
 )
 from .spec import Bound, Exercise, Mistake
@@ -61,11 +62,9 @@ COLUMN = TensorArgument(("rows",))
 ROW = TensorArgument(("columns",))
 INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
 # Sums of them stay finite, and lose few bits.
-LARGE_ONES = Values(
-    "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
-)
+LARGE_ONES = tried_once("large numbers", lambda shape, _, g: 3e4 * (0.5 + torch.rand(shape, generator=g)))
 # A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN.
-INFINITE_END = Values("an infinite last column", about="special", fill=normal_but((LAST, torch.inf)), once=True)
+INFINITE_END = tried_once("an infinite last column", normal_but((LAST, torch.inf)), "special")
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
@@ -151,10 +150,6 @@ def masked_mean(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     return torch.where(keep, x.double(), 0.0).sum(1) / keep.sum(1).clamp(min=1)
 
 
-def _row_max(x: torch.Tensor) -> torch.Tensor:
-    return x.double().amax(1) if len(x) else x.new_empty(0).double()
-
-
 EXERCISES = (
     Exercise(
         signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
@@ -219,11 +214,11 @@ EXERCISES = (
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
             values=(
                 Values("", fill=_some_rows_below_zero),
-                Values("below zero, one row -inf", about="negative", fill=_below_zero, once=True,
-                       only_with={**OWN_ROWS, "dtype": ("float32",)}),  # others are -inf early
+                # narrower ones are -inf early
+                tried_once("below zero, one row -inf", _below_zero, "negative", **OWN_ROWS, dtype=("float32",)),
             ),
         ),
-        reference=_row_max,
+        reference=lambda x: x.double().amax(1) if len(x) else x.new_empty(0).double(),
         bounds=EXACT,
     ),
     Exercise(
