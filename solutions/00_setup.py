@@ -110,9 +110,10 @@ first_kernel(7)
 # ## Check
 #
 # `check` takes your code to another process, runs it there on fresh inputs, and compares every element with the
-# right answer. The inputs have from 0 to more than 100 million elements. If a kernel crashes, hangs or writes where it
-# should not, that process ends and this notebook continues. You can check as often as you like. When yours has passed,
-# or after three failed checks, `from workshop import solution; solution("first_kernel")` shows the course's own answer.
+# right answer. The inputs have from 0 to more than 100 million elements; `n` here is less than 10 million. If a kernel
+# crashes, hangs or writes where it should not, that process ends and this notebook continues. You can check as often as
+# you like. When yours has passed, or after three failed checks, `from workshop import solution; solution("first_kernel")`
+# shows the course's own answer.
 
 # %% check="first_kernel"
 check("first_kernel")

@@ -829,7 +829,7 @@ def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
         (integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
-        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
+        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 4_700)),
         (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
     ]
 

@@ -65,4 +65,13 @@ EDITS = (
         {'sums / tl.maximum(counts, 1.0))':
          'tl.where(sums / counts == sums / counts, sums / counts, 0.0))'},
     ),
+    Edit(
+        "wrong-value", "counts_in_8_bits",
+        {"count = tl.zeros((BLOCK,), tl.float32)":
+         "count = tl.zeros((BLOCK,), tl.int8)",
+         "count += keep.to(tl.float32)":
+         "count += keep.to(tl.int8)",
+         "tl.sum(count, axis=0)":
+         "tl.sum(count.to(tl.float32), axis=0)"},
+    ),
 )
