@@ -233,31 +233,21 @@ class Memory:
         if not flat.numel():
             return []
         address = address if mask is None else address[flat]
-        window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
+        window = address + (1 << WINDOW - 1) >> WINDOW
         low, high = int(window.min()), int(window.max())
         found = []
         for number in [low] if low == high else window.unique().tolist():
             part = slice(None) if low == high else window == number
-            argument = self.windows[number] if 0 <= number < len(self.windows) else None
+            argument = self._argument(number << WINDOW)
             wanted, who, which = address[part], programs[part], lane[part]
             offset = wanted - (argument.address if argument else 0)
-            good = self._inside(argument, offset, size)
+            good = argument.holds(offset, size) if argument else torch.zeros(offset.shape, dtype=torch.bool)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
             at = quotient(offset + argument.offset, size)
             at = at if self.only_addresses else argument.storage.place(at)  # which may make pages
             found.append(Lanes(access, argument, who, which, at))
         return found
-
-    def _inside(self, argument: Argument | None, offset: torch.Tensor, size: int) -> torch.Tensor:
-        if argument is None:
-            return torch.zeros(offset.shape, dtype=torch.bool)
-        good = (offset + argument.offset) % size == 0
-        first = quotient(offset, argument.itemsize)
-        good &= argument.inside(first)
-        if size > argument.itemsize:
-            good &= argument.inside(first + size // argument.itemsize - 1)
-        return good
 
     def _argument(self, address: int) -> Argument | None:
         number = (address + (1 << WINDOW - 1) >> WINDOW) - 1
@@ -534,26 +524,19 @@ def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> 
 
 def _once(region: Region) -> Region:
     """The region with each element once for each program: lanes of one load that share an element count once."""
-    if region.distinct:
+    if region.distinct or isinstance(region, Box) and region.of_one().distinct:
         return region
-    if isinstance(region, Box):
-        counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
-        box = region.part(region.count, counts)
-        if box.part(1, box.counts).distinct:
-            return box
-        region = region.one_by_one()
-    units = region.storage.units
-    keys = (region.programs * units + region.at).unique()
+    lanes, units = region.one_by_one(), region.storage.units
+    keys = (lanes.programs * units + lanes.at).unique()
     programs = quotient(keys, units)
     return Lanes(region.access, region.argument, programs, programs, keys - programs * units)
 
 
 def _add_one(region: Region, counts: torch.Tensor) -> None:
-    """Count each lane's element once more."""
     if isinstance(region, Box) and region.distinct:
         region.get(counts, region.scale).add_(1)
-    elif isinstance(region, Box) and region.steps[0] == 0 and region.part(1, region.counts).distinct:
-        region.part(1, region.counts).get(counts, region.scale).add_(region.count)
+    elif isinstance(region, Box) and region.steps[0] == 0 and region.of_one().distinct:
+        region.of_one().get(counts, region.scale).add_(region.count)
     else:
         at = region.at.expand(region.shape).reshape(-1)
         counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))

@@ -145,9 +145,9 @@ class Box(Region):
         """Whether no two lanes share an element."""
         return distinct(self.steps, self.shape)
 
-    def part(self, count: int, counts: tuple[int, ...]) -> Box:
-        """The first `count` programs, and the first elements of their axes."""
-        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
+    def of_one(self) -> Box:
+        """The part of its first program."""
+        return Box(self.access, self.argument, self.first, 1, self.counts, self.start, self.steps)
 
     def get(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
         return flat.as_strided(self.shape, [step * scale for step in self.steps], self.start * scale)
