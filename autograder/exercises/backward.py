@@ -25,22 +25,14 @@ from .design import (
     odd,
     tried_once,
 )
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, bounds
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
 IGNORED = -100
 PROBABILITIES = replace(MATRIX, span=lambda sizes: (0, 2 / sizes["columns"]))
 # exp(x - lse) in float32, where lse is rounded; then the rounding of the output.
-GRADIENTS = {
-    torch.float32: Bound(2e-5, 1e-8),
-    torch.float16: Bound(1e-3, 1.2e-7),
-    torch.bfloat16: Bound(8e-3, 1e-8),
-}
-SOFTMAX = {
-    torch.float32: Bound(2e-5, 2e-7),
-    torch.float16: Bound(1e-3, 5e-7),
-    torch.bfloat16: Bound(8e-3, 5e-7),
-}
+GRADIENTS = bounds(Bound(2e-5, 1e-8), Bound(1e-3, 1.2e-7), Bound(8e-3, 1e-8))
+SOFTMAX = bounds(Bound(2e-5, 2e-7), Bound(1e-3, 5e-7), Bound(8e-3, 5e-7))
 
 
 FAR = tried_once("gradients near 100", lambda *how: 100.0 + NORMAL.fill(*how))  # the sum takes most away

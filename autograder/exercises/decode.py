@@ -27,16 +27,13 @@ from .design import (
     odd,
     tried_once,
 )
-from .spec import Bound, Exercise, Mistake, changed, wrong_values
+from .spec import Bound, Exercise, Mistake, bounds, changed, wrong_values
 from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
 # it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
-BOUNDS = {
-    torch.float32: Bound(4e-5, 2e-5),  # a score of 150 is rounded by 1e-5, and so is the exponent
-    torch.float16: Bound(1e-3, 1e-3),
-    torch.bfloat16: Bound(8e-3, 8e-3),
-}
+# In float32, a score of 150 is rounded by 1e-5, and so is the exponent.
+BOUNDS = bounds(Bound(4e-5, 2e-5), Bound(1e-3, 1e-3), Bound(8e-3, 8e-3))
 SCORES = {dtype: Bound(1e-5, 2e-5) for dtype in BOUNDS}
 SUMS = {dtype: Bound(1e-5, 2e-4) for dtype in BOUNDS}
 LONG = 4096  # tokens, from which a cache must be split

@@ -28,14 +28,10 @@ from .design import (
     rows_of,
     tried_once,
 )
-from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
+from .spec import Blanks, Bound, Exercise, Mistake, Sums, bounds, changed
 
 # The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
-STORED = {
-    torch.float32: Bound(2e-7, 1e-44),
-    torch.float16: Bound(5e-4, 6e-8),
-    torch.bfloat16: Bound(4e-3, 1e-40),
-}
+STORED = bounds(Bound(2e-7, 1e-44), Bound(5e-4, 6e-8), Bound(4e-3, 1e-40))
 IN_FLOAT32 = dict.fromkeys(STORED, STORED[torch.float32])
 GELU = STORED | {torch.float32: Bound(1e-6, 1e-44)}  # erf in float32
 STEEPEST = 1.13  # the slope of gelu is nowhere larger

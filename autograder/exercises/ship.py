@@ -10,16 +10,12 @@ import torch
 from workshop.syllabus import find
 
 from .design import FIRST, LAST, RAGGED, WHOLE, Inputs, Level, Number, Values, fixed, normal_but, tried_once
-from .spec import Bound, Exercise, Mistake, Sums
+from .spec import Bound, Exercise, Mistake, Sums, bounds
 from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
 
 X, WEIGHT = 0, 1
 # Two roundings to the dtype: of the normalized number, and of its product with the weight. See `sums`, too.
-BOUNDS = {
-    torch.float32: Bound(2e-6, 1e-12),
-    torch.float16: Bound(1.2e-3, 1.2e-7),
-    torch.bfloat16: Bound(1e-2, 1e-12),
-}
+BOUNDS = bounds(Bound(2e-6, 1e-12), Bound(1.2e-3, 1.2e-7), Bound(1e-2, 1e-12))
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:

@@ -26,16 +26,14 @@ from .design import (
     tried_once,
 )
 from .softmax_mistakes import MISTAKES
-from .spec import Blanks, Bound, Exercise
+from .spec import Blanks, Bound, Exercise, bounds
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
 # these bounds reject zeros, 1/N, a 2% error, a denominator that skips a block, and half-precision accumulation.
-BOUNDS = {
-    torch.float32: Bound(1e-4, 1e-30, row_sum=5e-6),
-    torch.float16: Bound(1e-3, 1.2e-7, row_sum=8e-5),
-    torch.bfloat16: Bound(8e-3, 1e-30, row_sum=7e-4),
-}
+BOUNDS = bounds(
+    Bound(1e-4, 1e-30, row_sum=5e-6), Bound(1e-3, 1.2e-7, row_sum=8e-5), Bound(8e-3, 1e-30, row_sum=7e-4)
+)
 
 
 def _ascending(shape, dtype, generator):

@@ -78,6 +78,10 @@ class Bound:
         return replace(self, absolute=self.absolute + more, size=size)
 
 
+def bounds(float32: Bound, float16: Bound, bfloat16: Bound) -> dict[torch.dtype, Bound]:
+    return {torch.float32: float32, torch.float16: float16, torch.bfloat16: bfloat16}
+
+
 class Sums(NamedTuple):
     """What decides the rounding of sums of products: how many terms each has, and the sum of their magnitudes.
 

@@ -27,17 +27,13 @@ from .design import (
     unfilled,
     with_special_ones,
 )
-from .spec import Blanks, Bound, Exercise, Mistake
+from .spec import Blanks, Bound, Exercise, Mistake, bounds
 
 # One rounding of the exact sum or number; float16 and bfloat16 differ by that of the store. Numbers that are too small
 # to be normal are added without one.
-EXACT = {torch.float32: Bound(2e-7), torch.float16: Bound(5e-4), torch.bfloat16: Bound(4e-3)}
+EXACT = bounds(Bound(2e-7), Bound(5e-4), Bound(4e-3))
 # The factor is rounded to the dtype that the kernel multiplies in, and the product once more.
-SCALED_EXACTLY = {
-    torch.float32: Bound(4e-7, 3e-45),
-    torch.float16: Bound(1.2e-3, 1.2e-7),
-    torch.bfloat16: Bound(9e-3, 2e-40),
-}
+SCALED_EXACTLY = bounds(Bound(4e-7, 3e-45), Bound(1.2e-3, 1.2e-7), Bound(9e-3, 2e-40))
 
 ANYTHING = with_special_ones(math.inf, -math.inf, math.nan)
 ADDED = Inputs(
