@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 
 from .design import (
-    EVEN,
     LONGER,
     NORMAL,
     OF_OTHER_ROWS,
@@ -20,9 +19,9 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
     tried_once,
 )
 from .spec import Bound, Exercise, Mistake, bounds
@@ -107,9 +106,7 @@ LOGITS = Inputs(
         Dimension(
             "vocabulary",
             (
-                Level(RAGGED, odd(300, 5000)),
-                Level(WHOLE, fixed(1024, 4096)),
-                Level(EVEN, even(5000, 5, 5), once=True),
+                *of_blocks(300, 5000, 1024, 4096, power=5),
                 Level("one", fixed(1), once=True),
                 Level("short", between(20, 40), once=True, only_with={"rows": ("hundreds",)}),
                 Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),

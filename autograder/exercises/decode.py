@@ -11,7 +11,6 @@ import torch
 from workshop.device import STAND_IN
 
 from .design import (
-    EVEN,
     NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
@@ -22,9 +21,9 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
     tried_once,
 )
 from .spec import Bound, Exercise, Mistake, bounds, changed, wrong_values
@@ -172,9 +171,7 @@ DIMENSIONS = (
     Dimension(
         "tokens",
         (
-            Level(RAGGED, odd(130, 777)),
-            Level(WHOLE, fixed(128, 256)),
-            Level(EVEN, even(777, 4, 4), once=True),
+            *of_blocks(130, 777, 128, 256),
             Level("one", fixed(1), once=True, only_with={"heads": ("few",)}),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("many", odd(3000, 5000), once=True, only_with={"values": (ONE_ABOVE.name,)}),

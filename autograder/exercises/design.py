@@ -215,6 +215,15 @@ def _full(most: int, *whole: int) -> tuple[Level, ...]:
     return Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)), *once
 
 
+def of_blocks(low: int, high: int, *whole: int, power: int = 4) -> tuple[Level, ...]:
+    """Sizes whose last block is not full, whole blocks, and a multiple of 2^power."""
+    return (
+        Level(RAGGED, odd(low, high)),
+        Level(WHOLE, fixed(*whole)),
+        Level(EVEN, even(high, power, power), once=True),
+    )
+
+
 def _few(name: str, least: int) -> tuple[Level, ...]:
     return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, ONE)) if n >= least)
 

@@ -12,7 +12,6 @@ from workshop.occupancy import swizzle
 
 from . import design
 from .design import (
-    EVEN,
     RAGGED,
     WHOLE,
     Dimension,
@@ -22,9 +21,9 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
     rows_of,
     tried_once,
 )
@@ -51,26 +50,17 @@ def _together(shapes: Callable[[Mapping[str, int]], tuple], then=lambda sizes, *
 
 NARROW = "few", "one"
 SIDE = (
-    Level(RAGGED, odd(50, 170)),
-    Level(WHOLE, fixed(64, 128)),
-    Level(EVEN, even(170, 4, 4), once=True),
+    *of_blocks(50, 170, 64, 128),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
     # more tiles than a group has
     Level("long", odd(2100, 2600), once=True, only_with={"m": NARROW, "n": NARROW, "k": (RAGGED, "short")}),
 )
-SMALL_SIDE = (
-    Level(RAGGED, odd(3, 63)),
-    Level(WHOLE, fixed(16, 32, 64)),
-    Level(EVEN, even(63, 4, 4), once=True),
-    Level("one", fixed(1), once=True),
-)
+SMALL_SIDE = *of_blocks(3, 63, 16, 32, 64), Level("one", fixed(1), once=True)
 LONG_SIDE = design.LONG[0], (1_050_000, 2_000_000)  # tiles of 32 fit a grid's second axis
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
-    Level(RAGGED, odd(70, 300)),
-    Level(WHOLE, fixed(64, 128, 256)),
-    Level(EVEN, even(300, 4, 4), once=True),
+    *of_blocks(70, 300, 64, 128, 256),
     Level("short", between(2, 31), once=True),
     Level("one", fixed(1), once=True),
     THOUSANDS,
