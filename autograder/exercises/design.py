@@ -188,9 +188,9 @@ class Dimension:
 RAGGED, EVEN, WHOLE, ONE = "ragged", "a multiple of a power of two", "whole blocks", "one"
 
 
-def elements(name: str, least: int = 0) -> Dimension:
+def elements(name: str) -> Dimension:
     """The number of elements of a vector."""
-    return Dimension(name, _full(2600, 1024, 2048) + _few(name, least) + (
+    return Dimension(name, _full(2600, 1024, 2048) + _few(0) + (
         Level("large", odd(90_000, 110_000), once=True, gpu_only=True),
     ))  # fmt: skip
 
@@ -198,7 +198,7 @@ def elements(name: str, least: int = 0) -> Dimension:
 def columns(name: str, least: int = 1, *more: Level) -> Dimension:
     """The length of a row: longer than most blocks, so that a loop over blocks has several steps."""
     short = Level("short", between(2, 40), once=True)
-    return Dimension(name, (*_full(4400, 2048, 4096), *_few(name, least), short, *more))
+    return Dimension(name, (*_full(4400, 2048, 4096), *_few(least), short, *more))
 
 
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
@@ -206,7 +206,7 @@ def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimens
     own = {"columns": short, **OF_OTHER_ROWS}  # a program that takes several rows has other ones
     many = Level("many", between(66, 80), once=True, only_with=own)
     more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
-    return Dimension(name, (Level("few", between(3, 6)), *_few(name, least), many, more))
+    return Dimension(name, (Level("few", between(3, 6)), *_few(least), many, more))
 
 
 def _full(most: int, *whole: int) -> tuple[Level, ...]:
@@ -224,7 +224,7 @@ def of_blocks(low: int, high: int, *whole: int, power: int = 4) -> tuple[Level, 
     )
 
 
-def _few(name: str, least: int) -> tuple[Level, ...]:
+def _few(least: int) -> tuple[Level, ...]:
     return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, ONE)) if n >= least)
 
 

@@ -321,7 +321,7 @@ class Memory:
                 self._several_lanes(region, values)
         if storage.defined is not None:
             region.note(storage.defined, True)
-        region.write(values)
+        region.set(storage.typed(region.access.dtype), values)
         self.changes += 1
         self.launch.storing[region.whose(self.batch)] = True
 

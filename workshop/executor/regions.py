@@ -85,9 +85,6 @@ class Region:
         """The elements, in the region's own shape. What a Box gives is a view of memory."""
         return self.get(self.storage.typed(self.access.dtype))
 
-    def write(self, values: torch.Tensor) -> None:
-        self.set(self.storage.typed(self.access.dtype), values)
-
     def noted(self, array: torch.Tensor) -> torch.Tensor:
         return self.get(array, self.scale)
 
@@ -128,9 +125,6 @@ class Box(Region):
     @property
     def programs(self) -> torch.Tensor:
         return column(torch.arange(self.first, self.first + self.count), len(self.counts))
-
-    def whose(self, batch):
-        return column(batch[self.first : self.first + self.count], len(self.counts))
 
     @property
     def lane(self) -> torch.Tensor:
