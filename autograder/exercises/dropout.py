@@ -189,17 +189,18 @@ def numbers(generator: torch.Generator, *shape: int, dtype=torch.float32) -> Str
     return Strided((x + 0.05 * torch.sign(x) + 0.05 * (x == 0)).to(dtype))
 
 
-def _case(name: str, rows: int, columns: int | tuple, p: float | tuple, about: str = "", dtype=torch.float32) -> Case:
-    """columns and p may be ranges; p is a float32 number, as an answer may round it to one.
+def between(generator: torch.Generator, low: float, high: float) -> float:
+    """A float32 number between the two: p may be rounded to float32."""
+    return float(torch.empty(()).uniform_(low, high, generator=generator))
 
-    The seeds are an even one, the next one, which differs in one bit, and one far from them.
-    """
+
+def _case(name: str, rows: int, columns: int, p: float | tuple, about: str = "", dtype=torch.float32) -> Case:
+    """p may be a range. The seeds are an even one, the next one, which differs in one bit, and one far from them."""
 
     def make(generator):
         first = 2 * integer(generator, 500, (LARGEST_SEED - APART[0]) // 2)
-        drawn = float(torch.empty(()).uniform_(*p, generator=generator)) if isinstance(p, tuple) else p
-        n = integer(generator, *columns) if isinstance(columns, tuple) else columns
-        return numbers(generator, rows, n, dtype=dtype), drawn, Varying((first, first + 1, first + APART[0]))
+        drawn = between(generator, *p) if isinstance(p, tuple) else p
+        return numbers(generator, rows, columns, dtype=dtype), drawn, Varying((first, first + 1, first + APART[0]))
 
     return Case(name, make, about)
 
@@ -213,6 +214,24 @@ def _many_seeds(generator):
     while len(set(seeds)) < SEEDS:
         seeds.append(integer(generator, 1, LARGEST_SEED - 1))
     return numbers(generator, 37, 1771), 0.5, Varying(tuple(dict.fromkeys(seeds)))
+
+
+def _one_large(generator):
+    """More than 2^20 elements in long rows: a mask that repeats far away is seen, and one that rows share."""
+    seed = integer(generator, 1, LARGEST_SEED)
+    return numbers(generator, 61, integer(generator, 17_300, 17_900)), 0.5, Varying((seed,))
+
+
+def _nearly_0(generator):
+    """p is 0 if it is rounded to 16 bits or fewer. In so many elements, that shows."""
+    p = between(generator, 0.94 * 2**-17, 0.97 * 2**-17)
+    return numbers(generator, 1637, 1637), p, Varying((integer(generator, 1, LARGEST_SEED),))
+
+
+def _nearly_1(generator, dtype=torch.float32):
+    """p is 1 if it is rounded to 11 bits or fewer, such as those of float16."""
+    p = float(torch.tensor(1 - between(generator, 0.5 * 2**-12, 0.95 * 2**-12)))
+    return numbers(generator, 409, 577, dtype=dtype), p, Varying((integer(generator, 1, LARGEST_SEED),))
 
 
 def _keep_all(generator):
@@ -277,7 +296,6 @@ _RATE = _case("131 × 257, p near 0.28", 131, 257, (0.275, 0.288), "ragged rate"
 _MANY_BLOCKS = _case("1109 × 1117, p near 0.28", 1109, 1117, (0.275, 0.288), "ragged rate")
 # So low that p rounded to a percentage or to seven bits is 0, or twice as large.
 _LOW_RATE = _case("17 × 1999, p near 0.0015", 17, 1999, (0.0012, 0.0018), "ragged")
-_NEARLY_1 = 1 - 0.95 * 2**-12, 1 - 0.5 * 2**-12  # 1 if it is rounded to 11 bits or fewer, such as those of float16
 _DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")
 _SHORT = _case("1 × 1", 1, 1, 0.5, "short")
 _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
@@ -291,17 +309,15 @@ EXERCISES = (
             _RATE,
             _LOW_RATE,
             Case(f"{SEEDS} seeds", _many_seeds, "ragged seeds"),
-            # long rows: a mask that repeats far away is seen, and one that rows share
-            _case("1 million elements", 61, (17_300, 17_900), 0.5, "ragged"),
-            # 0 if p is rounded to 16 bits or fewer: in so many elements, that shows
-            _case("3 million elements, p near 0", 1637, 1637, (0.94 * 2**-17, 0.97 * 2**-17), "ragged"),
-            _case("409 × 577, p near 1", 409, 577, _NEARLY_1, "ragged"),
+            Case("1 million elements", _one_large, "ragged"),
+            Case("3 million elements, p near 0", _nearly_0, "ragged"),
+            Case("409 × 577, p near 1", _nearly_1, "ragged"),
             _KEEP_ALL,
             _DROP_ALL,
             Case("5 × 130, some elements infinite", _infinities, "ragged"),
             _SHORT,
             _case("float16", 5, 130, 0.5, "ragged optional", torch.float16),
-            _case("float16, 409 × 577, p near 1", 409, 577, _NEARLY_1, "ragged optional", torch.float16),
+            Case("float16, 409 × 577, p near 1", lambda g: _nearly_1(g, torch.float16), "ragged optional"),
             _case("no elements", 0, 5, 0.5, "optional"),
         ),
         reference=reference,
