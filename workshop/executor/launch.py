@@ -229,8 +229,11 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
             del _lowered[next(iter(_lowered))]
         places = {path: [[_PLACE, path]] for path in special.leaves}
         if special.attributes != places:
-            told = lowered(kernel, replace(special, attributes=places), options, target)
-            _lowered[key] = _with_promises(told, special.attributes)
+            # The same operations, whose arguments say their places; in place of these the promises of this launch.
+            shared = lowered(kernel, replace(special, attributes=places), options, target)
+            told = {i: special.attributes.get(each[_PLACE]) for i, each in shared.kernel.promises.items()}
+            own = replace(shared.kernel, promises={i: dict(each) for i, each in told.items() if each})
+            _lowered[key] = Program(shared.functions | {own.name: own})
         else:
             more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
             _lowered[key] = front_end.lower(kernel, special.signature, special.constants, places, more, target)
@@ -245,13 +248,6 @@ def key_of(kernel, special: Specialisation, options: dict) -> tuple[str, ...]:
 
 
 _PLACE = "place"  # the promise that says which argument this is
-
-
-def _with_promises(program: Program, attributes: dict) -> Program:
-    """A program whose arguments say their places, with the promises of a launch instead. It shares the operations."""
-    told = {number: attributes.get(each[_PLACE]) for number, each in program.kernel.promises.items()}
-    kernel = replace(program.kernel, promises={number: dict(each) for number, each in told.items() if each})
-    return Program(program.functions | {kernel.name: kernel})
 
 
 def check_globals(kernel) -> None:

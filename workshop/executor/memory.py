@@ -416,7 +416,7 @@ class Memory:
         who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
         if written:
             before = region.noted(storage.mark) if self.marks else None
-            authors = _authors(found)
+            authors = torch.where(found <= -3, -3 - found, found)  # see _note_atomic
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
             if self.marks and clash.any():
                 clash &= ~self._ordered(authors, before >> _CLOCK, who)
@@ -458,7 +458,7 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = -3 - who, self._marks(region) if self.marks else None
+        author, marks = -3 - who, self._marks(region) if self.marks else None  # so noted, it is one by an atomic
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
@@ -544,8 +544,3 @@ def _add_one(region: Region, counts: torch.Tensor) -> None:
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return bits(one) == bits(other.to(one.dtype).expand(one.shape))
-
-
-def _authors(writer: torch.Tensor) -> torch.Tensor:
-    """The programs that wrote elements last; NOBODY for the others. -3 - n is noted for one that did by an atomic."""
-    return torch.where(writer <= -3, -3 - writer, writer)

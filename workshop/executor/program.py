@@ -261,10 +261,6 @@ def _scanned(operands, axis, *_):
     return [each.type for each in operands]
 
 
-def _reduced(operands, axis):
-    return [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]
-
-
 def _mapped(operands, types, pack):
     if not 0 < pack <= 64:
         raise TypeError("so many elements at once")
@@ -349,7 +345,8 @@ _TABLE = (
     ("while_op", "TV", _given_to),
     ("if_op", "Tvy", lambda types, condition, _: _given_to([BOOL], [condition], types)),
     ("call", "fV", lambda function, given: _given_to(function.type.parts[0], given, function.type.parts[1])),
-    ("reduce", "Vn", _reduced),
+    ("reduce", "Vn", lambda operands, axis:
+     [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]),
     ("scan", "Vny", _scanned),
     ("map_elementwise", "VTn", _mapped),
     ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),
