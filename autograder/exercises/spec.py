@@ -269,10 +269,6 @@ class Exercise:
     def points(self) -> int:
         return self.lesson.points
 
-    @property
-    def stretch(self) -> bool:
-        return self.lesson.stretch
-
     @cached_property
     def starter(self) -> str:
         """What learners get in the answer cell; empty if the lessons are not there, or have no such exercise."""
