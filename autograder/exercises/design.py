@@ -414,8 +414,8 @@ class Inputs:
             asked = (None, *self.gradients)
             found["gradient"] = tuple(Level(self.gradients.get(each, "none"), fixed(each)) for each in asked)
         if self.alike:
-            often = Level("yes", lambda generator: True, once=True, only_with=self._plain())
-            found["twice"] = Level("no", lambda generator: False), often
+            yes = Level("yes", lambda generator: True, once=True, only_with=self._plain())
+            found["twice"] = Level("no", lambda generator: False), yes
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank), once=rank > 3) for rank in RANKS)
         # A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those.
