@@ -292,8 +292,8 @@ def test_what_is_saved_can_be_read_again(pretend_gpu, tmp_path, monkeypatch):
 
 
 def test_recorded_files_name_gpu_versions_and_date():
-    files = sorted(bench.RECORDED.glob("*.csv"))
-    files.remove(bench.RECORDED / "h200_operations.csv")  # of results; its page names them
+    files = sorted(results_module.RECORDED.glob("*.csv"))
+    files.remove(results_module.RECORDED / "h200_operations.csv")  # of results; its page names them
     assert len(files) >= 4
     for file in files:
         with file.open(newline="") as lines:

@@ -176,7 +176,7 @@ def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world
     trials.traces = dict.fromkeys(range(len(trials.cases)), Trace())
     calls = consistency._calls(trials)
     assert len(calls) < 256
-    assert {call.world for call in calls} == set(range(len(consistency.WORLDS)))
+    assert {call.world for call in calls} == set(range(len(consistency.WORLDS) - 1))  # the last is for large sizes
     for device in ("cpu", "cuda", "hip"):
         called = (call for call in calls if call.number is not None and call.world)
         there = [call.number for call in called if consistency.WORLDS[call.world].device == device]

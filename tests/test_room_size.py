@@ -1,13 +1,11 @@
 """`workshop doctor --room N`: what holds the room, and why."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from workshop import room
 from workshop.cli import main
-from workshop.room import GIB, Host, Needs, holds
+from workshop.doctor import GIB, MEASURED, Host, Needs, holds, room
 
 NEEDS = Needs(idle=GIB // 2, checking=GIB, check_seconds=0.5, about="a machine")
 
@@ -27,10 +25,10 @@ def test_memory_is_counted_with_the_hub():
 
 
 def test_a_room_that_is_too_large_says_what_is_missing():
-    findings = room.room(13, Host(8 * GIB, 4), NEEDS)
+    findings = room(13, Host(8 * GIB, 4), NEEDS)
     assert [finding.state for finding in findings] == ["bad", "ok", "warn"]
     assert "enough for 12" in str(findings) and "this host holds 12" in str(findings)
-    assert room.room(12, Host(8 * GIB, 4), NEEDS).usable
+    assert room(12, Host(8 * GIB, 4), NEEDS).usable
 
 
 def test_the_command(capsys):
@@ -44,5 +42,5 @@ def test_the_command(capsys):
 def test_what_was_measured_is_there():
     needs = Needs.measured()
     assert GIB / 10 < needs.idle <= needs.checking < 4 * GIB and 0 < needs.check_seconds < 60
-    at_once = json.loads(Path(room.RECORDED).with_name("room_at_once.json").read_text())
+    at_once = json.loads(MEASURED.with_name("room_at_once.json").read_text())
     assert at_once["passed"] == at_once["attendees"] == 20, "somebody's check failed"

@@ -137,8 +137,8 @@ def test_who_needs_help_comes_first(share, tmp_path, monkeypatch, capsys):
         for _ in range(checks):
             record("bug_hunt", 0, 3)
     found = attendees()
-    assert [(one.name, one.stuck) for one in found.sharing] == [("zoe", ["bug_hunt"]), ("ben", [])]
-    assert found.hidden == 1
+    assert [(one["name"], one["stuck"]) for one in found["sharing"]] == [("zoe", ["bug_hunt"]), ("ben", [])]
+    assert found["hidden"] == 1
     assert main(["attendees"]) == 0 and "STUCK: bug_hunt, 5 failed checks" in capsys.readouterr().out
     record("bug_hunt", 3, 3)  # ben
     assert main(["attendees", "--json"]) == 0
@@ -147,4 +147,4 @@ def test_who_needs_help_comes_first(share, tmp_path, monkeypatch, capsys):
 
 
 def test_no_room_has_no_attendees(tmp_path):
-    assert attendees(tmp_path / "nowhere").to_json()["sharing"] == []
+    assert attendees(tmp_path / "nowhere")["sharing"] == []

@@ -153,3 +153,19 @@ def test_what_warmup_gives_knows_what_a_card_would_tell():
     output = torch.empty_like(X)
     compiled[(8, 1, 1)](X, output, 4096, 4096)
     assert torch.allclose(output, torch.softmax(X, dim=1))
+
+
+@pytest.mark.parametrize(
+    ("given", "was"),
+    [
+        ((X.view(-1)[1:], X, 4096, 4096), "began at a multiple of 16 bytes"),
+        ((X, X, 4095, 4096), "was divisible by 16"),
+        ((X, X, 1, 4096), "was divisible by 16"),
+        ((X.half(), X, 4096, 4096), r"had the type \*fp32"),
+        ((X, X, 4096, 2048), "BLOCK_SIZE was 4096"),
+    ],
+)
+def test_a_program_is_launched_only_as_it_was_compiled(given, was):
+    compiled = kernels.held_rows.warmup(torch.float32, torch.float32, 4096, BLOCK_SIZE=4096, grid=(1,))
+    with pytest.raises(ValueError, match=was):
+        compiled[(8, 1, 1)](*given)

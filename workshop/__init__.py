@@ -10,16 +10,11 @@ from workshop import backend
 from workshop.doctor import doctor
 from workshop.progress import here, progress, record, share_progress
 
-
-def _is_command() -> bool:
-    """Whether this process is the `workshop` command, which imports what each subcommand needs by itself."""
-    program = Path(sys.argv[0]).name if sys.argv else ""
-    return program == "workshop" or (program == "-m" and "workshop.cli" in sys.orig_argv)
-
-
+_program = Path(sys.argv[0]).name if sys.argv else ""
 _missing: Exception | None = None
 try:
-    if _is_command():  # `workshop --help` answers before torch and triton are imported
+    # `workshop --help` answers before torch and triton are imported: each subcommand imports what it needs.
+    if _program == "workshop" or (_program == "-m" and "workshop.cli" in sys.orig_argv):
         raise ImportError("the `workshop` command does not load the whole package")
     with backend.uncollected():
         on_executor = backend.choose()

@@ -5,7 +5,6 @@ were recorded on a named GPU. It never shows a time from a CPU.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from html import escape
 
@@ -13,18 +12,16 @@ import torch
 
 from workshop.device import device
 from workshop.notebook import live
-from workshop.results import RECORDED, Count, Counted, Results, Row, recorded
+from workshop.results import Count, Counted, Results, Row, recorded
 from workshop.short import own_lines
-from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
+from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps  # noqa: F401  lesson 5 takes Gbps
 from workshop.traffic import recording
 from workshop.turns import this_card, turn
-
-__all__ = ["RECORDED", "REPEATS", "Counted", "Gbps", "Results", "Row", "about_here", "compare", "matches", "recorded"]
 
 TOO_GOOD = 1.05  # times the copy: more, with as many bytes written as a copy writes, is an error of measuring
 
 
-@own_lines
+@own_lines()
 def compare(
     providers: dict[str, Callable],
     make_inputs: Callable[[int], tuple],
@@ -87,79 +84,67 @@ def _count(providers, inputs, bytes_moved, check, curves, title) -> Counted:
         try:
             with recording(elements=False) as traffic:
                 output = function(*inputs)
-            wrong = bool(check) and not check(output, *inputs)
+            wrong = check and not check(output, *inputs)
         except Exception as error:  # one unfinished kernel must not hide the others
-            counts.append(Count(provider, least, reason=first_line(error)))
+            counts.append(Count(provider, note=first_line(error)))
             continue
         elements = output.numel()
         least = bytes_moved(*inputs) / elements if elements else 0.0
-        if traffic.launches:
-            moved = (traffic.bytes_read / elements, traffic.bytes_written / elements)
-            counts.append(Count(provider, least, *moved, wrong=wrong))
-        else:
-            counts.append(Count(provider, least, reason="no Triton kernel: its loads cannot be counted"))
+        if not traffic.launches:
+            counts.append(Count(provider, note="no Triton kernel: its loads cannot be counted"))
+            continue
+        read, written = traffic.bytes_read / elements, traffic.bytes_written / elements
+        too_little = read + written < 0.999 * least
+        note = "moves less than the work needs" if too_little else "its result is wrong" if wrong else ""
+        # Where the work is not done, a share would mean nothing.
+        counts.append(Count(provider, read, written, None if note else least / (read + written), note))
     return Counted(counts, least, recorded(curves) if curves else None, title)
 
 
-@dataclass
-class _Runner:
-    """One provider at one size: its times, or the note on why it has none."""
-
-    name: str
-    function: Callable
-    times: list[float] = field(default_factory=list)
-    note: str = ""
-    written: int = 0  # bytes of its output
-
-    def warm(self, inputs: tuple) -> None:
-        """Compile, tune and run a few times."""
-        try:
-            for _ in range(WARMUPS):
-                output = self.function(*inputs)
-                self.written = getattr(output, "nbytes", 0)
-                _poison(output, inputs)
-        except Exception as error:  # a provider may refuse a size in any way; the others go on
-            self.note = first_line(error)
-
-    def run(self, timer: Timer, inputs: tuple, check: Callable | None) -> None:
-        if self.note:
-            return
-        milliseconds, output = timer.milliseconds(self.function, *inputs)
-        if check and not check(output, *inputs):
-            self.note = "wrong result: no number"
-            return
-        self.times.append(milliseconds)
-        _poison(output, inputs)
-
-    def row(self, size: int, nbytes: int, copy: Gbps) -> Row:
-        if self.note:
-            return Row(size, self.name, None, note=self.note)
-        speed = gbps(nbytes, self.times)
-        of_copy = speed.median / copy.median
-        return Row(size, self.name, speed, of_copy, nbytes, self._doubt(of_copy, nbytes))
-
-    def _doubt(self, of_copy: float, nbytes: int) -> str:
-        """What to say of a kernel that is faster than the copy, whose bytes are half reads and half writes."""
-        if of_copy <= TOO_GOOD:
-            return ""
-        if self.written and self.written < 0.45 * nbytes:
-            return f"{of_copy:.0%} of copy: it writes {self.written / nbytes:.0%} of its bytes, a copy 50%"
-        return f"{of_copy:.0%} of copy: a measuring error, not a fast kernel"
-
-
 def _measure_size(size, providers, inputs, nbytes, check, repeats) -> list[Row]:
+    """A row for the copy and for each provider: its speed, or the note on why it has none."""
     source = copy_source(nbytes)
-    runners = [_Runner(name, function) for name, function in providers.items()]
-    for runner in (_Runner("copy", lambda *_: source.clone()), *runners):
-        runner.warm(inputs)
-    timer = Timer()
-    copies = []
+    _warm(lambda *_: source.clone(), inputs)
+    warmed = {name: _warm(function, inputs) for name, function in providers.items()}
+    notes = {name: note for name, (_, note) in warmed.items() if note}
+    timer, copies, times = Timer(), [], {name: [] for name in providers}
     for _ in range(repeats):
         copies.append(timer.milliseconds(source.clone)[0])
-        for runner in runners:
-            runner.run(timer, inputs, check)
+        for name in [name for name in providers if name not in notes]:
+            milliseconds, output = timer.milliseconds(providers[name], *inputs)
+            if check and not check(output, *inputs):
+                notes[name] = "wrong result: no number"
+                continue
+            times[name].append(milliseconds)
+            _poison(output, inputs)
     copy = gbps(nbytes, copies)
-    return [Row(size, "copy", copy, 1.0, nbytes), *(runner.row(size, nbytes, copy) for runner in runners)]
+    rows = [Row(size, "copy", copy, 1.0, nbytes)]
+    for name, (written, _) in warmed.items():
+        if name in notes:
+            rows.append(Row(size, name, None, note=notes[name]))
+            continue
+        speed = gbps(nbytes, times[name])
+        of_copy = speed.median / copy.median
+        doubt = ""
+        if of_copy > TOO_GOOD:  # half of a copy's bytes are reads, and half are writes
+            doubt = f"{of_copy:.0%} of copy: a measuring error, not a fast kernel"
+            if written and written < 0.45 * nbytes:
+                doubt = f"{of_copy:.0%} of copy: it writes {written / nbytes:.0%} of its bytes, a copy 50%"
+        rows.append(Row(size, name, speed, of_copy, nbytes, doubt))
+    return rows
+
+
+def _warm(function: Callable, inputs: tuple) -> tuple[int, str]:
+    """Compile, tune and run a few times: the bytes of the output, and why it has none."""
+    written = 0
+    try:
+        for _ in range(WARMUPS):
+            output = function(*inputs)
+            written = getattr(output, "nbytes", 0)
+            _poison(output, inputs)
+    except Exception as error:  # a provider may refuse a size in any way; the others go on
+        return written, first_line(error)
+    return written, ""
 
 
 def _poison(output, inputs: tuple) -> None:

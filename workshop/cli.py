@@ -49,9 +49,9 @@ def _run(options: argparse.Namespace) -> int:
     """Run the command. Each imports what it needs, and no more."""
     match options.command:
         case "doctor":
-            from workshop import doctor, room
+            from workshop.doctor import doctor, room
 
-            findings = room.room(options.room) if options.room else doctor()
+            findings = room(options.room) if options.room else doctor()
             print(findings)
             return 0 if findings.usable else 1
         case "progress":
@@ -63,10 +63,10 @@ def _run(options: argparse.Namespace) -> int:
 
             print(share_progress(options.choice or ""))
         case "attendees":
-            from workshop.shared import attendees
+            from workshop import shared
 
-            found = attendees()
-            print(json.dumps(found.to_json()) if options.json else found)
+            found = shared.attendees()
+            print(json.dumps(found) if options.json else shared.in_words(found))
         case "new-kernel":
             from workshop import new_kernel
 

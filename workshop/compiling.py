@@ -22,9 +22,9 @@ POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
 TYPE = re.compile(r"\*?k?(fp|bf|i|u)\d+\w*")  # how Triton writes a parameter's type: "*fp32", "i32"
 WIDTHS = {"ubyte": 8, "sbyte": 8, "byte": 8, "ushort": 16, "sshort": 16, "short": 16, "dword": 32}
 SIZES = "|".join(WIDTHS)
-AMD_ACCESS = re.compile(rf"^\s+(?:global|buffer|flat)_(load|store)_({SIZES})(?:_d16\w*)?(?:x(\d))?\b", re.M)
+AMD_ACCESS = re.compile(rf"(?m)^\s+(?:global|buffer|flat)_(load|store)_(?P<size>{SIZES})(?:_d16\w*)?(?:x(?P<n>\d))?\b")
 NVIDIA_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s[^,]+,[^,]+,\s*(0x[\da-f]+|\d+)")
-NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(\d))?\.[a-z](\d+)\b")
+NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(?P<n>\d))?\.[a-z](?P<size>\d+)\b")
 
 
 class CompileFailed(Exception):
@@ -37,11 +37,11 @@ class CompileFailed(Exception):
 
 def kernel_of(kernel) -> JITFunction:
     """The function under @triton.jit, below @triton.autotune and @triton.heuristics."""
+    if hasattr(kernel, "__code__"):
+        raise TypeError(f"{kernel.__name__} is a plain function: put @triton.jit above it")
     function = kernel
     while not isinstance(function, JITFunction):
         if not hasattr(function, "fn"):
-            if function is kernel and hasattr(kernel, "__code__"):
-                raise TypeError(f"{kernel.__name__} is a plain function: put @triton.jit above it")
             raise TypeError(f"{kernel!r} is not a Triton kernel: expected a function under @triton.jit")
         function = function.fn
     return function
@@ -57,7 +57,10 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
     name = kernel.fn.__name__
     if not without_native.native():
         raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
-    special, typed = _specialised(kernel, bound)
+    # The parameters whose arguments only name a type, and what a launch would tell the compiler.
+    given = {parameter.name: bound[parameter.name] for parameter in kernel.params if not parameter.is_constexpr}
+    typed = {key: value for key, value in given.items() if isinstance(value, str) and TYPE.fullmatch(value)}
+    special = specialise(kernel, {**bound, **dict.fromkeys(typed, True)})
     try:
         goal = parse_target(target)
         check_options(kernel, options, goal)
@@ -78,16 +81,6 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
         raise failed from None
 
 
-def _specialised(kernel: JITFunction, bound: dict) -> tuple[Specialisation, dict[str, str]]:
-    """What a launch would tell the compiler, and the parameters whose arguments only name a type."""
-    typed = {
-        parameter.name: value
-        for parameter in kernel.params
-        if isinstance(value := bound[parameter.name], str) and not parameter.is_constexpr and TYPE.fullmatch(value)
-    }
-    return specialise(kernel, {**bound, **dict.fromkeys(typed, True)}), typed
-
-
 def _attributes(kernel: JITFunction, bound: dict, special: Specialisation, typed: dict, target: GPUTarget) -> dict:
     """What is promised of the arguments. A tensor of which only the type is known is aligned, and small."""
     attributes = dict(special.attributes)
@@ -95,27 +88,23 @@ def _attributes(kernel: JITFunction, bound: dict, special: Specialisation, typed
         facts = list(attributes.pop((position,), []))
         if pointer := typed.get(name, "").startswith("*"):
             facts.append(["tt.divisibility", 16])
-        if target.backend == "hip" and (pointer or _is_near(bound[name])):
+        value = bound[name]
+        storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+        # What `warmup` is given in the place of a tensor has no memory.
+        near = hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
+        if target.backend == "hip" and (pointer or near):
             facts.append(["tt.pointer_range", 32])
         if facts:
             attributes[(position,)] = facts
     return attributes
 
 
-def _is_near(value) -> bool:
-    """Whether it is a tensor of less than 2 GiB. What `warmup` is given in the place of a tensor has no memory."""
-    storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
-    return hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
-
-
 def _skip_missing_linker() -> None:
     """Triton 3.4 links AMD code with ROCm's linker. Where ROCm is missing, leave linking out: only text is read."""
     kind = type(make_backend(parse_target("gfx942")))
-    find_linker = getattr(kind, "path_to_rocm_lld", None)
-    if find_linker is None:  # Triton 3.5 and newer bring a linker
-        return
     try:
-        find_linker()
+        if hasattr(kind, "path_to_rocm_lld"):  # Triton 3.5 and newer bring a linker
+            kind.path_to_rocm_lld()
     except Exception:
         kind.make_hsaco = staticmethod(lambda source, metadata, options: b"")
         kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker
@@ -166,58 +155,29 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
     return error
 
 
-# --- facts -------------------------------------------------------------------------------------------------
-
-
 def facts(compiled, target: str) -> dict:
     """The fields of xray.Compiled that the compiler's output tells."""
-    found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)
     about = compiled.metadata  # the ISA's own field for shared memory is 0: Triton asks for LDS at the launch
-    found |= {"num_warps": about.num_warps, "shared": about.shared}
-    return found | {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
-
-
-def _amd(compiled) -> dict:
-    isa = compiled.asm["amdgcn"]
-
-    def number(pattern: str) -> int | None:
-        match = re.search(pattern + r":\s+(\d+)", isa)
-        return int(match[1]) if match else None
-
-    accesses = {"load": Counter(), "store": Counter()}
-    for kind, size, times in AMD_ACCESS.findall(isa):
-        accesses[kind][WIDTHS[size] * int(times or 1)] += 1
-    return {
-        "vgprs": number(r"\.vgpr_count"),
-        "agprs": number(r"\.agpr_count"),
-        "sgprs": number(r"\.sgpr_count"),
-        "spills": number(r"\.vgpr_spill_count"),
-        "loads": accesses["load"],
-        "stores": accesses["store"],
-        "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
-        "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
-        "isa": isa,
-    }
-
-
-def _nvidia(compiled) -> dict:
-    ptx = compiled.asm["ptx"]
-    accesses = {"ld": Counter(), "st": Counter()}
-    for kind, times, size in NVIDIA_ACCESS.findall(ptx):
-        accesses[kind][int(size) * int(times or 1)] += 1
-    for size in NVIDIA_ASYNC.findall(ptx):
-        accesses["ld"][8 * int(size, 0)] += 1
-    registers, spills = _resource_usage(compiled.asm["cubin"])
-    return {
-        "registers": registers,
-        "spills": spills,
-        "loads": accesses["ld"],
-        "stores": accesses["st"],
-        "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
-        # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
-        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
-        "isa": ptx,
-    }
+    found = {"num_warps": about.num_warps, "shared": about.shared}
+    found |= {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
+    amd = parse_target(target).backend == "hip"
+    found["isa"] = isa = compiled.asm["amdgcn" if amd else "ptx"]
+    accesses = {"l": Counter(), "s": Counter()}
+    for access in (AMD_ACCESS if amd else NVIDIA_ACCESS).finditer(isa):
+        bits = WIDTHS.get(access["size"]) or int(access["size"])
+        accesses[access[1][0]][bits * int(access["n"] or 1)] += 1
+    if amd:
+        for name in ("vgpr", "agpr", "sgpr", "vgpr_spill"):
+            told = re.search(rf"\.{name}_count:\s+(\d+)", isa)
+            found["spills" if name == "vgpr_spill" else f"{name}s"] = int(told[1]) if told else None
+        barriers, waits = r"^\s+s_barrier\b", r"^\s+s_wait(?:cnt|_\w+cnt)\b"
+    else:
+        found["registers"], found["spills"] = _resource_usage(compiled.asm["cubin"])
+        accesses["l"].update(8 * int(size, 0) for size in NVIDIA_ASYNC.findall(isa))
+        barriers, waits = r"\bbar\.sync\b", r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b"
+    found |= {"loads": accesses["l"], "stores": accesses["s"], "barriers": len(re.findall(barriers, isa, re.M))}
+    # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits.
+    return found | {"waits": len(re.findall(waits, isa, re.M)) or (0 if amd else None)}
 
 
 def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:

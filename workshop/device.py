@@ -11,6 +11,7 @@ import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 import triton
@@ -64,16 +65,6 @@ class Card:
     gbps: float
     tflops: float
 
-    @property
-    def ridge(self) -> float:
-        """Operations for each byte from which on arithmetic is the limit."""
-        return 1000 * self.tflops / self.gbps
-
-    def milliseconds(self, m: int, n: int, k: int, itemsize: int = 2) -> tuple[float, float]:
-        """Of a product (m, k) × (k, n) at least: for reading and writing each matrix once, and for the operations."""
-        memory = (m * k + k * n + m * n) * itemsize / self.gbps / 1e6
-        return memory, 2 * m * n * k / self.tflops / 1e9
-
 
 _SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
 KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in _SHEET.items()}
@@ -86,9 +77,9 @@ class Device(DeviceFacts):
 
     memory: int
     driver: str
-    torch: str
-    triton: str
     interpreting: bool
+    torch: str = torch.__version__
+    triton: str = triton.__version__
 
     def copy_gbps(self) -> Gbps:
         """Measured speed of a device-to-device copy of 1 GiB, reads and writes together, in GB/s.
@@ -122,16 +113,16 @@ class Device(DeviceFacts):
 
     def rows(self) -> list[tuple[str, str]]:
         """What the table in a notebook says: (label, value)."""
-        software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
         memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
+        software = [("torch", self.torch), ("triton", self.triton)]
         if self.interpreting:
-            return [("runs on", "the CPU, every access checked"), ("CPU", self.name), memory, *software[1:]]
-        copy = self.copy_gbps()
+            return [("runs on", "the CPU, every access checked"), ("CPU", self.name), memory, *software]
         return [
             ("device", f"{self.name} ({self.backend}, {self.arch})"),
             (f"{self._unit}s", str(self.multiprocessors)),
             memory,
-            ("copy, measured now", str(copy)),
+            ("copy, measured now", str(self.copy_gbps())),
+            ("driver", self.driver),
             *software,
         ]
 
@@ -139,7 +130,23 @@ class Device(DeviceFacts):
 @functools.cache
 def device() -> Device:
     """The device that kernels run on in this process."""
-    return _interpreter() if interpreting() else _accelerator()
+    if not interpreting():
+        return _accelerator()
+    cpuinfo = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M) if cpuinfo.exists() else None
+    return Device(
+        name=named[1].strip() if named else platform.processor() or platform.machine(),
+        backend="interpreter",
+        arch=platform.machine(),
+        multiprocessors=os.cpu_count() or 1,
+        registers=0,
+        shared_memory=0,
+        warp_size=1,
+        max_threads=1,
+        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        driver="none",
+        interpreting=True,
+    )
 
 
 def _accelerator() -> Device:
@@ -150,11 +157,8 @@ def _accelerator() -> Device:
     properties = torch.get_device_module(where).get_device_properties(where)
 
     def number(*names: str) -> int:
-        for name in names:
-            value = reported.get(name, getattr(properties, name, None))
-            if value is not None:
-                return int(value)
-        return 0
+        values = (reported.get(name, getattr(properties, name, None)) for name in names)
+        return int(next((value for value in values if value is not None), 0))
 
     return Device(
         name=getattr(properties, "name", where.type),
@@ -167,27 +171,7 @@ def _accelerator() -> Device:
         max_threads=number("max_threads_per_sm", "max_threads_per_multi_processor"),
         memory=number("total_memory"),
         driver=_driver_version(),
-        torch=torch.__version__,
-        triton=triton.__version__,
         interpreting=False,
-    )
-
-
-def _interpreter() -> Device:
-    return Device(
-        name=_cpu_name(),
-        backend="interpreter",
-        arch=platform.machine(),
-        multiprocessors=os.cpu_count() or 1,
-        registers=0,
-        shared_memory=0,
-        warp_size=1,
-        max_threads=1,
-        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        driver="none",
-        torch=torch.__version__,
-        triton=triton.__version__,
-        interpreting=True,
     )
 
 
@@ -197,12 +181,6 @@ def _driver_version() -> str:
         if version.exists():
             return f"{name} {version.read_text().strip()}"
     return "unknown"
-
-
-def _cpu_name() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M) if cpuinfo.exists() else None
-    return named[1].strip() if named else platform.processor() or platform.machine()
 
 
 # -- a driver for machines without a GPU ---------------------------------------------------------------------
@@ -224,26 +202,14 @@ class StandInDriver:
     """Answers with a small made-up device. Its stopwatch always says 1 ms: autotune takes the first configuration."""
 
     target = GPUTarget("hip", "gfx942", 64)  # what is compiled for
-
-    class utils:
-        @staticmethod
-        def get_device_properties(device):
-            return dict(STAND_IN)
+    utils = SimpleNamespace(get_device_properties=lambda device: dict(STAND_IN))
+    get_active_torch_device = staticmethod(lambda: torch.device("cpu"))
+    get_current_device = staticmethod(lambda: 0)
+    get_current_stream = staticmethod(lambda device=0: 0)
+    get_device_interface = staticmethod(lambda: torch.cpu)
 
     def get_current_target(self):
         return self.target
-
-    def get_active_torch_device(self):
-        return torch.device("cpu")
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device=0):
-        return 0
-
-    def get_device_interface(self):
-        return torch.cpu
 
     def get_benchmarker(self):
         return lambda function, *, quantiles=None, **_: [1.0] * len(quantiles or [0])

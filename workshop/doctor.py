@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
 import re
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workshop import backend
@@ -133,7 +134,6 @@ def _torch_build(torch) -> str:
 
 
 def _accelerator(torch) -> str | None:
-    """The name of the accelerator torch sees."""
     if torch is None or not backend.accelerator_visible():
         return None
     where = torch.accelerator.current_accelerator()
@@ -145,10 +145,9 @@ def _wanted_triton() -> str | None:
 
     3.8 for "triton~=3.8.0", as torch 2.14 says it.
     """
-    try:
-        requirements = importlib.metadata.requires("torch") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    requirements: list[str] = []
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        requirements += importlib.metadata.requires("torch") or []
     found = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*([=~])=\s*([\d.]+)", line) for line in requirements)
     named = next(filter(None, found), None)
     return named and (named[2] if named[1] == "=" else named[2].rpartition(".")[0])
@@ -167,19 +166,15 @@ def _judge() -> str | None:
 
 
 def _version(distribution: str) -> str | None:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _line_of(folder: str | Path, pattern: str) -> str | None:
     """What the first file of that name says; None where there is none or it may not be read."""
     for file in sorted(Path(folder).glob(pattern)):
-        try:
+        with contextlib.suppress(OSError):
             return file.read_text().strip()
-        except OSError:
-            continue
     return None
 
 
@@ -197,11 +192,9 @@ def _device_nodes() -> Iterator[Node]:
 
     for pattern in ("kfd", "dri/renderD*", "nvidiactl", "nvidia[0-9]*", "nvidia-uvm"):
         for path in sorted(Path("/dev").glob(pattern)):
-            gid = path.stat().st_gid
-            try:
+            gid, group = path.stat().st_gid, None
+            with contextlib.suppress(KeyError):
                 group = grp.getgrgid(gid).gr_name
-            except KeyError:
-                group = None
             yield Node(str(path), os.access(path, os.R_OK | os.W_OK), gid, group)
 
 
@@ -265,9 +258,7 @@ def told(name: str, **words) -> Finding:
 
 
 def _told(name: str, m: Machine, **more) -> Finding:
-    """A finding about a machine."""
-    gpus, build = ", ".join(m.gpus), m.torch_build
-    absent = [name for name, version in (("jax", m.jax), ("jax-triton", m.jax_triton)) if not version]
+    gpus, needed = ", ".join(m.gpus), {"jax": m.jax, "jax-triton": m.jax_triton}
     return told(
         name,
         m=m,
@@ -279,22 +270,19 @@ def _told(name: str, m: Machine, **more) -> Finding:
         reasons=dict.fromkeys(("torch", "triton"), "it is not installed") | m.errors,
         gpus=gpus or "a GPU",
         gpus_or_files=gpus or "device files of a GPU",
-        build="the CPU" if build == "CPU" else build,
-        missing=" and ".join(absent),
+        build="the CPU" if m.torch_build == "CPU" else m.torch_build,
+        missing=" and ".join(name for name, version in needed.items() if not version),
         mib=m.cache_free / 2**20,
         gib=m.cache_free / 2**30,
         **more,
     )
 
 
-def check_platform(m: Machine) -> Iterator[Finding]:
+def check_software(m: Machine) -> Iterator[Finding]:
     if m.system != "Linux":
         yield _told("not-linux-with-triton" if m.triton else "not-linux", m)
     yield _told("python-old" if m.python < OLDEST_PYTHON else "python-new" if m.python > NEWEST_PYTHON else "python", m)
     yield _told("torch-missing" if m.torch is None else "torch", m)
-
-
-def check_triton(m: Machine) -> Iterator[Finding]:
     if m.triton is None:
         yield _told("triton-missing", m)
     elif m.torch_wants_triton and not m.triton.startswith(m.torch_wants_triton):
@@ -353,4 +341,89 @@ def check_rest(m: Machine) -> Iterator[Finding]:
         yield _told("judge-broken" if m.judge else "judge", m)
 
 
-CHECKS = (check_platform, check_triton, check_gpu, check_amd_settings, check_rest)
+CHECKS = (check_software, check_gpu, check_amd_settings, check_rest)
+
+
+# What one attendee needs was measured by benchmarks/room.py; what the host has is read.
+MEASURED = Path(__file__).parents[1] / "benchmarks" / "recorded" / "room.json"
+GIB = 1 << 30
+HUB = GIB  # bytes for the hub, its proxy and the system
+AT_ONCE = 0.1  # of the attendees have a check running; at the end of an exercise it is more, and all wait longer
+PATIENCE = 3.0  # times as long as alone: what a check may take while AT_ONCE of them run
+CARD = 2 * GIB  # bytes of a card for one attendee: a context of CUDA or HIP, twice, and lessons' tensors
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one attendee needs, as it was measured. Bytes; seconds that a check takes alone."""
+
+    idle: int
+    checking: int
+    check_seconds: float
+    about: str
+
+    @classmethod
+    def measured(cls) -> "Needs":
+        told = json.loads(MEASURED.read_text(encoding="utf-8"))
+        return cls(told["idle_bytes"], told["checking_bytes"], told["check_seconds"], told["about"])
+
+
+@dataclass(frozen=True)
+class Host:
+    """What there is. memory: bytes that are free now; card_memory: bytes of each card, empty without one."""
+
+    memory: int
+    cores: int
+    card_memory: tuple[int, ...] = ()
+
+
+def this_host() -> Host:
+    """The memory, the cores and the cards. In a container with limits, what the limits leave."""
+    import psutil
+    import torch
+
+    folder = Path("/sys/fs/cgroup")
+    limits = [_line_of(folder, name) or "" for name in ("memory.max", "memory/memory.limit_in_bytes")]
+    free = min([psutil.virtual_memory().available, *(int(limit) for limit in limits if limit.isdigit())])
+    cards = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()  # ROCm's torch says it so, too
+    memory = tuple(torch.cuda.get_device_properties(card).total_memory for card in cards)
+    return Host(free, len(os.sched_getaffinity(0)), memory)
+
+
+def holds(host: Host, needs: Needs) -> dict[str, int]:
+    """The number of attendees for which each resource is enough."""
+    each = needs.idle + AT_ONCE * (needs.checking - needs.idle)
+    found = {
+        "memory": max(0, int((host.memory - HUB) / each)),
+        # A core serves one check at a time. While n of them run on c cores, each takes n / c times as long.
+        "cores": int(PATIENCE * host.cores / AT_ONCE),
+    }
+    if host.card_memory:
+        found["card"] = sum(int(memory / CARD) for memory in host.card_memory)
+    return found
+
+
+def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
+    """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
+    host, needs = host or this_host(), needs or Needs.measured()
+    words = {
+        "memory": host.memory / GIB,
+        "cores": host.cores,
+        "cards": len(host.card_memory),
+        "card_memory": sum(host.card_memory) / GIB,
+        "idle": needs.idle / GIB,
+        "checking": needs.checking / GIB,
+        "seconds": needs.check_seconds,
+        "at_once": AT_ONCE,
+        "hub": HUB / GIB,
+        "patience": PATIENCE,
+        "card": CARD / GIB,
+    }
+    findings, found = Findings(), holds(host, needs)
+    for what, number in found.items():
+        finding = told(f"room-{what}", number=number, **words)
+        findings.append(finding if number < attendees else replace(finding, state="ok", todo=""))
+    most = min(found.values())
+    enough = "room" if most >= attendees else "room-too-large"
+    findings.append(told(enough, attendees=attendees, most=most, about=needs.about))
+    return findings

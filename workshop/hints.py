@@ -8,12 +8,11 @@ The grammar of answer cells in solutions/*.py: each holds the solution, and the 
 """
 
 import ast
-import functools
+import contextlib
 import io
 import re
 import tokenize
 import tomllib
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
@@ -42,53 +41,48 @@ def ladder(name: str, folder: Path | None = None) -> list[tuple[str, str]]:
     return [(title.strip(), body.strip()) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def _known(function: Callable) -> Callable:
-    """Answers a name that no exercise has with one line, which names similar ones, and not with an error.
-
-    A function stands for its name.
-    """
-
-    @functools.wraps(function)
-    def called(name: str):
-        name = str(getattr(name, "__name__", name))
-        try:
-            syllabus.find(name)
-        except ValueError as error:
-            return _show(str(error))
-        return function(name)
-
-    return called
+def _known(name: str) -> str:
+    """The name, for which a function may stand; "" for what no exercise has: a line then names similar ones."""
+    try:
+        return syllabus.find(str(getattr(name, "__name__", name))).name
+    except ValueError as error:
+        _show(str(error))
+        return ""
 
 
-@_known
 def hint(name: str):
     """Open the next hint of an exercise. What was opened is noted in the progress file and stays readable."""
-    rungs = ladder(name)
-    if not rungs:
+    if not (name := _known(name)):
+        return None
+    if not (rungs := ladder(name)):
         return _show(f"There is no hint for `{name}`.")
-    opened = min(progress().entry(name).hints, len(rungs))
-    if opened < len(rungs):
+    before = progress().entry(name).hints
+    if before < len(rungs):
         record_hint(name)
-        opened += 1
+    opened = min(before + 1, len(rungs))
     if not in_notebook():
         title, body = rungs[opened - 1]
         return _show(f"**Hint {opened} of {len(rungs)}: {title}**\n\n{body}")
     from IPython.display import HTML, display
 
-    shown = [(title, _html(body)) for title, body in rungs[:opened]]
+    try:
+        from mistune import html  # nbconvert brings it
+    except ImportError:
+        html = lambda markdown: f"<pre>{escape(markdown)}</pre>"  # noqa: E731
+    shown = [(title, html(body)) for title, body in rungs[:opened]]
     following = next((title for title, _ in rungs[opened:]), "")
     return display(HTML(page("hints.html", opened=shown, of=len(rungs), following=following)))
 
 
-@_known
 def solution(name: str):
     """Show the course's own solution, once the exercise is passed or was tried honestly."""
+    if not (name := _known(name)):
+        return None
     entry = progress().entry(name)
     if not entry.passed and entry.failed < HONEST_TRIES:
         left = count(HONEST_TRIES - entry.failed, "more failed check")
         return _show(f"The solution opens when you pass `{name}`, or after {left}. Until then: `hint({name!r})`.")
-    source = solution_source(name)
-    if source is None:
+    if (source := solution_source(name)) is None:
         return _show("The solutions are not part of this copy of the course: ask your instructor.")
     more = [f"**{style}.** {why}\n\n```python\n{source}\n```" for style, why, source in others(name)]
     return _show("\n\n".join([f"```python\n{source}\n```", *(["Other right answers:"] if more else []), *more]))
@@ -121,15 +115,6 @@ def answer_cell(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _html(markdown: str) -> str:
-    """Markdown as HTML; nbconvert brings mistune wherever a notebook runs."""
-    try:
-        import mistune
-    except ImportError:
-        return f"<pre>{escape(markdown)}</pre>"
-    return mistune.html(markdown)
-
-
 def _show(markdown: str) -> None:
     if in_notebook():
         from IPython.display import Markdown, display
@@ -147,6 +132,7 @@ class MalformedAnswer(ValueError):
 
 
 BLOCK = ("BEGIN SOLUTION", "STARTER", "END SOLUTION")
+_STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")  # its mark and the starter
 _DIRECTIVE = re.compile(rf"^[^\S\n]*### ({'|'.join(BLOCK)})[^\S\n]*(?:\n|\Z)", re.M)
 
 
@@ -157,8 +143,15 @@ def split_answer(source: str) -> tuple[str, str]:
     """
     given = source.splitlines()
     released = list(given)
-    for number, comment in _starter_comments(source).items():
-        given[number - 1], released[number - 1] = _starter_line(given[number - 1], comment, number)
+    try:
+        comments = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type == tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise MalformedAnswer(f"the answer is not Python: {error}") from None
+    for comment in comments:
+        if match := _STARTER_COMMENT.fullmatch(comment.string):
+            number, column = comment.start
+            code = given[number - 1][:column].rstrip()
+            given[number - 1], released[number - 1] = _starter_line(code, *match.groups(), number)
     texts = _with_parts("\n".join(given), "BEGIN SOLUTION"), _with_parts("\n".join(released), "STARTER")
     if texts[0] == texts[1]:
         raise MalformedAnswer("no starter: write `# starter: …` beside a line, or a ### STARTER part in a block")
@@ -184,44 +177,20 @@ def _with_parts(text: str, part: str) -> str:
     return kept if text.endswith("\n") else kept.removesuffix("\n")
 
 
-_STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")
-
-
-def _starter_comments(source: str) -> dict[int, tuple[int, str, str]]:
-    """line number -> (column of the comment, its mark such as ①, the starter text)."""
-    found = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            match = token.type == tokenize.COMMENT and _STARTER_COMMENT.fullmatch(token.string)
-            if match:
-                found[token.start[0]] = (token.start[1], *match.groups())
-    except (tokenize.TokenError, SyntaxError) as error:
-        raise MalformedAnswer(f"the answer is not Python: {error}") from None
-    return found
-
-
-def _starter_line(line: str, comment: tuple[int, str, str], number: int) -> tuple[str, str]:
-    """The line as the solution has it, and as it is released."""
-    column, mark, text = comment
-    code = line[:column].rstrip()
-    indent = line[: len(line) - len(line.lstrip())]
+def _starter_line(code: str, mark: str, text: str, number: int) -> tuple[str, str]:
+    """A line as the solution has it, and as it is released. mark: such as ①, or empty. text: of the starter."""
+    indent = code[: len(code) - len(code.lstrip())]
     try:
         [statement] = ast.parse(code.strip()).body
     except (SyntaxError, ValueError):
         raise MalformedAnswer(f"line {number}: `starter:` stands beside one whole statement on one line") from None
     released = text
-    if isinstance(statement, ast.Assign | ast.AugAssign) and _is_expression(text):
-        released = f"{code.strip().partition('=')[0]}= {text}"
+    if isinstance(statement, ast.Assign | ast.AugAssign):
+        with contextlib.suppress(SyntaxError):
+            ast.parse(text, mode="eval")
+            released = f"{code.strip().partition('=')[0]}= {text}"
     given = f"{code}  # {mark}" if mark else code
     return given, f"{indent}{released}  # {f'{mark} ' if mark else ''}your code here"
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
-        return False
-    return True
 
 
 def _uncommented(text: str) -> str:

@@ -90,9 +90,6 @@ class Problem(Exception):
     """Something the person at the keyboard has to change; the text is one line."""
 
 
-# --- what this machine is ---------------------------------------------------------------------------------
-
-
 def check_machine(system, machine, libc, python):
     """Raise Problem unless there are Triton wheels for this system, processor, C library and Python."""
     elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
@@ -113,8 +110,7 @@ def check_machine(system, machine, libc, python):
 
 def check_venv_module(find_spec=importlib.util.find_spec):
     """Raise Problem when this Python cannot make virtual environments (Debian and Ubuntu split that off)."""
-    missing = [name for name in ("venv", "ensurepip") if find_spec(name) is None]
-    if missing:
+    if missing := [name for name in ("venv", "ensurepip") if find_spec(name) is None]:
         package = f"python{dotted(sys.version_info[:2])}-venv"
         raise Problem(
             f"found {sys.executable} without {' and '.join(missing)}; expected a Python that makes virtual "
@@ -129,13 +125,6 @@ def has_gpu(nodes=GPU_NODES):
 
 def dotted(version):
     return ".".join(str(part) for part in version)
-
-
-# --- pins -------------------------------------------------------------------------------------------------
-
-
-def course_pins():
-    return [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
 
 
 def normal(name):
@@ -157,19 +146,10 @@ def pins_beside(has, pins):
     return course + [f"{name}=={version}" for name, version in sorted(kept.items())]
 
 
-def triton_of(needs):
-    """The requirement of a torch build on its Triton, which has another name for each kind of GPU."""
-    return [need.partition(";")[0].strip() for need in needs if "triton" in need and "extra ==" not in need]
-
-
 def wanted(group, has, jax):
     """What to ask pip for: the group, torch and Triton where they are missing, JAX."""
-    torch = ["torch"] if has["own"] or not has["torch"] else []
-    triton = [] if has["triton"] else ["triton"]
-    return GROUPS[group] + torch + triton + ([jax, "absl-py"] if jax else [])
-
-
-# --- steps ------------------------------------------------------------------------------------------------
+    torch = ["torch"] * (has["own"] or not has["torch"])
+    return GROUPS[group] + torch + ["triton"] * (not has["triton"]) + ([jax, "absl-py"] if jax else [])
 
 
 def run(what, command):
@@ -250,37 +230,27 @@ def host_torch():
     return host
 
 
-def install_torch_from(index, python, pins):
+def install_torch_from(index, python, wished):
     """Install the newest torch of an index that is not newer than the course's, and its own Triton."""
-    wished = torch_up_to(pins)
     if (urlsplit(index).hostname or "").endswith("amd.com"):  # has all that its torch needs, and a part for each card
         pip("torch from AMD's index", python, "--index-url", index, wished.replace("torch", f"torch{card_extra()}", 1))
         return
     only = ["--no-deps", "--index-url", index]
     pip("torch from TORCH_INDEX_URL", python, *only, "--force-reinstall", wished)
-    if triton := triton_of(look(python)["needs"]):
+    needs = [need.partition(";")[0].strip() for need in look(python)["needs"] if "extra ==" not in need]
+    if triton := [need for need in needs if "triton" in need]:  # its name is another one for each kind of GPU
         pip("the Triton of that torch", python, *only, *triton)
-
-
-def torch_up_to(pins):
-    """The requirement on torch: not newer than the course's."""
-    newest = next(pin for pin in pins if pin.startswith("torch==")).partition("==")[2]
-    return f"torch>={OLDEST_TORCH},<={newest}"
 
 
 def card_extra(nodes=AMD_NODES):
     """The extra of AMD's torch for the cards that the driver names: [device-gfx942] for an MI300X, "" for none."""
-    versions = set()
-    for file in sorted(Path(nodes).glob("*/properties")):
-        found = re.search(r"^gfx_target_version (\d+)$", file.read_text(), re.M)
-        if found and int(found[1]):  # 0 is a processor
-            major, minor, step = int(found[1]) // 10000, int(found[1]) // 100 % 100, int(found[1]) % 100
-            versions.add(f"device-gfx{major}{minor:x}{step:x}")
-    return f"[{','.join(sorted(versions))}]" if versions else ""
+    texts = "\n".join(file.read_text() for file in Path(nodes).glob("*/properties"))
+    versions = {int(found) for found in re.findall(r"^gfx_target_version (\d+)$", texts, re.M)} - {0}  # a processor's
+    parts = sorted(f"device-gfx{each // 10000}{each // 100 % 100:x}{each % 100:x}" for each in versions)
+    return f"[{','.join(parts)}]" if parts else ""
 
 
 def install_group(group, python, pins, jax):
-    """Install one group into the environment of this interpreter."""
     has = look(python)
     constraints = python.parent.parent / "constraints.txt"
     constraints.write_text("\n".join(pins_beside(has, pins)) + "\n")
@@ -290,30 +260,21 @@ def install_group(group, python, pins, jax):
         pip("jax-triton", python, "--constraint", constraints, "--no-deps", "jax-triton")
 
 
-# --- everything --------------------------------------------------------------------------------------------
-
-
 def jax_for(group, environ):
     """The JAX to install with this group: without a GPU the plain one, otherwise only on `make jax`.
 
     JAX_PACKAGE names another, such as `jax[cuda13]`, or `none`.
     """
-    if group in ("dev", "hub", "class") or (group == "lab" and has_gpu()):
-        return None
     package = environ.get("JAX_PACKAGE") or "jax"
-    return None if package == "none" else package
+    without = package == "none" or group in ("dev", "hub", "class") or (group == "lab" and has_gpu())
+    return None if without else package
 
 
-def digest(jax):
-    """Changes when what would be installed may have changed."""
-    files = [CONSTRAINTS, ROOT / "pyproject.toml", Path(__file__)]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + str(jax).encode()).hexdigest()
-
-
-def install(groups, environ):
+def install(groups, pins, environ):
     """Bring .venv to what the groups need; returns at once when it is there already."""
     index = environ.get("TORCH_INDEX_URL", "")
-    asked = {group: digest(jax_for(group, environ)) for group in groups}
+    files = b"\0".join(file.read_bytes() for file in (CONSTRAINTS, ROOT / "pyproject.toml", Path(__file__)))
+    asked = {group: hashlib.sha256(files + str(jax_for(group, environ)).encode()).hexdigest() for group in groups}
     stamps = VENV / "installed"  # what was installed, from which files, so that a second run returns at once
     there = {stamp.name: stamp.read_text() for stamp in stamps.glob("*")}
     python = VENV / "bin" / "python"
@@ -323,8 +284,7 @@ def install(groups, environ):
             "found a .venv whose torch is not from this TORCH_INDEX_URL; "
             "expected one torch per .venv: `make clean`, then run this again"
         )
-    missing = [group for group in groups if there.get(group) != asked[group]]
-    if not missing:
+    if not (missing := [group for group in groups if there.get(group) != asked[group]]):
         return
     check_venv_module()
     started = time.monotonic()
@@ -332,16 +292,17 @@ def install(groups, environ):
     print(TAKES if fresh else "Bringing .venv up to date.", flush=True)
     try:
         stamps.mkdir(parents=True, exist_ok=True)
-        pins = course_pins()
         if fresh:
+            newest = next(pin for pin in pins if pin.startswith("torch==")).partition("==")[2]
+            torch = f"torch>={OLDEST_TORCH},<={newest}"
             host = None if index else host_torch()
             make_venv(VENV, host)
             if index:
-                install_torch_from(index, python, pins)
+                install_torch_from(index, python, torch)
                 (stamps / "torch").write_text(index)
             elif not host and find_uv(python):
                 backend = environ.get("UV_TORCH_BACKEND", "auto")  # auto: uv asks the driver of the card
-                pip("torch for this machine", python, f"--torch-backend={backend}", torch_up_to(pins))
+                pip("torch for this machine", python, f"--torch-backend={backend}", torch)
         for group in missing:
             install_group(group, python, pins, jax_for(group, environ))
             (stamps / group).write_text(asked[group])
@@ -372,14 +333,14 @@ def install_here(group, pins):
 def main(arguments, environ=os.environ):
     groups = arguments or ["lab"]
     try:
+        pins = [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
         if groups[0] in ONLINE:
-            install_here(groups[0], course_pins())
+            install_here(groups[0], pins)
             return 0
-        unknown = [group for group in groups if group not in GROUPS]
-        if unknown:
+        if unknown := [group for group in groups if group not in GROUPS]:
             raise Problem(f"found the group {unknown[0]}; expected {', '.join(GROUPS)}")
         check_machine(platform.system(), platform.machine(), platform.libc_ver()[0], sys.version_info[:2])
-        install(groups, environ)
+        install(groups, pins, environ)
     except (Problem, OSError) as problem:
         print(f"install: {problem}", file=sys.stderr)
         return 2

@@ -56,8 +56,7 @@ def triton_call(
 
     Returns outputs in the structure of out_shape. Raises TypeError where a constexpr is a traced value.
     """
-    declared = out_type if out_shape is None else out_shape
-    if declared is None:
+    if (declared := out_type if out_shape is None else out_shape) is None:
         raise TypeError("triton_call needs out_shape: the shape and dtype of what the kernel writes")
     for key, value in metaparams.items():
         if isinstance(value, jax.core.Tracer):
@@ -116,14 +115,15 @@ class Launch:
             results[index].zero_()
         for source, index in self.aliases.items():
             results[index].copy_(inputs[source])
-        self.kernel[self.launch_grid()](*inputs, *results, **(self.metaparams | (options or {})))
-        return results
+        by_position = self.kernel.arg_names[: len(inputs) + len(results)]
 
-    def launch_grid(self) -> tuple[int, ...] | Callable:
-        if not callable(self.grid):
-            return _as_tuple(self.grid)
-        by_position = self.kernel.arg_names[: len(self.given) + len(self.outputs)]
-        return lambda meta: _as_tuple(self.grid({k: v for k, v in meta.items() if k not in by_position}))
+        def grid(meta: dict) -> tuple[int, ...]:
+            own = {name: value for name, value in meta.items() if name not in by_position}
+            size = self.grid(own) if callable(self.grid) else self.grid
+            return (size,) if isinstance(size, int) else tuple(size)
+
+        self.kernel[grid](*inputs, *results, **(self.metaparams | (options or {})))
+        return results
 
 
 class _KernelErrors(logging.Filter):
@@ -168,7 +168,3 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(jnp.bfloat16)
     return tensor.numpy()
-
-
-def _as_tuple(grid) -> tuple[int, ...]:
-    return (grid,) if isinstance(grid, int) else tuple(grid)

@@ -30,9 +30,12 @@ def main(arguments):
         child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
-        address = _address(child)
-        if address:
-            print(f"The course is open at\n\n    {address}\n\nCtrl-C here ends it.", flush=True)
+        while child.poll() is None:
+            # Its address has a token, and is said as soon as the server listens.
+            if found := re.search(r"http://127\.0\.0\.1\S+", LOG.read_text(errors="replace")):
+                print(f"The course is open at\n\n    {found[0]}\n\nCtrl-C here ends it.", flush=True)
+                break
+            time.sleep(0.1)
         status = child.wait()
     except KeyboardInterrupt:  # Jupyter has heard it, too, and ends its kernels
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once more: it is ending already
@@ -43,15 +46,6 @@ def main(arguments):
         print("\n".join(LOG.read_text(errors="replace").splitlines()[-15:]), file=sys.stderr)
         print(f"lab: JupyterLab ended with status {status}; what it said is in {LOG.name}", file=sys.stderr)
     return status
-
-
-def _address(child):
-    """The address with its token, as soon as the server listens; empty if it has ended."""
-    while child.poll() is None:
-        if found := re.search(r"http://127\.0\.0\.1\S+", LOG.read_text(errors="replace")):
-            return found[0]
-        time.sleep(0.1)
-    return ""
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator
 
 import triton
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, MockTensor
 
 from workshop import compiling, short
 from workshop.backend import one_thread
@@ -123,6 +123,19 @@ class Compiled:
         return getattr(self._compiled, name)
 
     def __getitem__(self, grid):
-        names = set(self._kernel.arg_names)
-        options = {name: value for name, value in self._kwargs.items() if name not in names}
-        return lambda *args, **kwargs: self._kernel.run(*args, grid=grid, warmup=False, **{**options, **kwargs})
+        return functools.partial(self._launched, grid)
+
+    def _launched(self, grid, *args, **kwargs):
+        """Raises ValueError where the program was compiled for other arguments: a card runs it, and it is wrong."""
+        typed = tuple(map(MockTensor.wrap_dtype, self._args))
+        bound, options = executor.bind(self._kernel, typed, self._kwargs)
+        compiled, given = (
+            executor.specialise(self._kernel, each)
+            for each in (bound, executor.bind(self._kernel, args, kwargs)[0])
+        )
+        if was := executor.misfit(self._kernel, compiled, given):
+            raise ValueError(
+                f"this program of {self._kernel.fn.__name__} was compiled for a call in which {was}, and keeps that. "
+                "Compile one for each kind of call, or launch kernel[grid](...), which does so."
+            )
+        return self._kernel.run(*args, grid=grid, warmup=False, **{**options, **kwargs})

@@ -37,13 +37,6 @@ class Occupancy(int):
     "wave slots".
     """
 
-    vgprs_allocated: int
-    waves_by_vgprs: int
-    workgroups_by_vgprs: int
-    workgroups_by_lds: int | None
-    workgroups: int
-    limiter: str
-
     def explain(self) -> str:
         """Where the number comes from, in one sentence per step."""
         by_lds = "no LDS is used" if self.workgroups_by_lds is None else f"LDS has room for {self.workgroups_by_lds}"
@@ -67,21 +60,17 @@ def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str | ComputeUni
     if vgprs < 0 or lds_bytes < 0 or num_warps < 1:
         raise ValueError(f"vgprs={vgprs}, lds_bytes={lds_bytes}, num_warps={num_warps} cannot describe a kernel")
     allocated = -(-max(vgprs, 1) // unit.vgpr_granule) * unit.vgpr_granule
-    by_vgprs = min(unit.max_waves, unit.vgprs // allocated)
-    workgroups_by_vgprs = by_vgprs * EXECUTION_UNITS // num_warps
-    workgroups_by_lds = unit.lds // lds_bytes if lds_bytes else None
-    workgroups = workgroups_by_vgprs if workgroups_by_lds is None else min(workgroups_by_vgprs, workgroups_by_lds)
+    waves_by_vgprs = min(unit.max_waves, unit.vgprs // allocated)
+    by_vgprs = waves_by_vgprs * EXECUTION_UNITS // num_warps
+    by_lds = unit.lds // lds_bytes if lds_bytes else None
+    workgroups = by_vgprs if by_lds is None else min(by_vgprs, by_lds)
 
-    by_registers = "VGPRs" if by_vgprs < unit.max_waves else "wave slots"
     result = Occupancy(workgroups * num_warps // EXECUTION_UNITS)
-    vars(result).update(
-        vgprs_allocated=allocated,
-        waves_by_vgprs=by_vgprs,
-        workgroups_by_vgprs=workgroups_by_vgprs,
-        workgroups_by_lds=workgroups_by_lds,
-        workgroups=workgroups,
-        limiter="LDS" if workgroups < workgroups_by_vgprs else by_registers,
-    )
+    result.vgprs_allocated, result.waves_by_vgprs = allocated, waves_by_vgprs
+    result.workgroups_by_vgprs, result.workgroups_by_lds, result.workgroups = by_vgprs, by_lds, workgroups
+    result.limiter = "VGPRs" if waves_by_vgprs < unit.max_waves else "wave slots"
+    if workgroups < by_vgprs:
+        result.limiter = "LDS"
     return result
 
 

@@ -130,9 +130,6 @@ def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
     return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
 
 
-# -- numbers in words ---------------------------------------------------------------------------------------
-
-
 def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 

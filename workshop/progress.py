@@ -49,12 +49,7 @@ class Progress:
     @property
     def score(self) -> float:
         """What has been earned, without the stretch exercises."""
-        return sum(self.entry(name).score for name, lesson in SYLLABUS.items() if not lesson.stretch)
-
-    @property
-    def stretch(self) -> float:
-        """What the stretch exercises have given on top."""
-        return sum(self.entry(name).score for name, lesson in SYLLABUS.items() if lesson.stretch)
+        return sum(self.of_lesson(notebook)[0] for notebook in LESSONS)
 
     @property
     def points(self) -> float:
@@ -112,18 +107,17 @@ class Progress:
         if not any(self.entry(name).checks for name in own):
             return ""
         earned, points = self.of_lesson(notebook)
-        waiting = [name for name in own if not self.entry(name).passed]
-        if waiting:
+        following = self.next(own[-1])
+        then = f"next is {following.name} in {following.notebook}" if following else "every exercise is passed"
+        if waiting := [name for name in own if not self.entry(name).passed]:
             then = f"next is {waiting[0]}"
-        else:
-            following = self.next(own[-1])
-            then = f"next is {following.name} in {following.notebook}" if following else "every exercise is passed"
         return f"Welcome back: {earned:g} of {points} points in this lesson, {then}."
 
     def headline(self) -> str:
         following = self.next()
         then = f"Next: {following.name} in {following.notebook}." if following else "Every exercise is passed."
-        more = f", and {self.stretch:g} from stretch exercises" if self.stretch else ""
+        stretch = sum(self.entry(name).score for name, lesson in SYLLABUS.items() if lesson.stretch)
+        more = f", and {stretch:g} from stretch exercises" if stretch else ""
         return f"{self.score:g} of {self.points} points{more}. {then}"
 
     def lines(self, here: str, unfolded: str = "") -> list[str]:
@@ -151,9 +145,9 @@ class Progress:
 
 
 class Strip(Live):
-    """The lessons in a row, with this one marked and the points of each; a link leads to each of the others.
+    """Where you are: the lessons in a row, `notebook` among them marked, with the points earned so far.
 
-    What a notebook shows of it changes with the progress file.
+    A link leads to each of the others. What a notebook shows of it changes with the progress file.
     """
 
     def __init__(self, notebook: str):
@@ -173,11 +167,7 @@ class Strip(Live):
         _shown[:] = [self]
 
 
-def here(notebook: str) -> Strip:
-    """Where you are: the lessons in a row, `notebook` among them marked, with the points earned so far."""
-    return Strip(notebook)
-
-
+here = Strip  # what a lesson calls it
 _shown: list[Strip] = []  # the strip of this kernel's notebook, if it has been shown
 
 
@@ -210,7 +200,13 @@ def progress(lesson: str = "") -> Progress:
         predictions = {str(name): choice for name, choice in said.items() if isinstance(choice, str)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Progress(lesson=lesson)
-    entries = {name: _entry(values) for name, values in exercises if isinstance(values, dict)}
+    # What is missing in an entry, unknown or of another type is left out.
+    kinds = {name: (int, float) if type(empty) is int else type(empty) for name, empty in vars(Entry()).items()}
+    entries = {
+        name: Entry(**{key: values[key] for key, kind in kinds.items() if isinstance(values.get(key), kind)})
+        for name, values in exercises
+        if isinstance(values, dict)
+    }
     return Progress(entries, predictions, lesson)
 
 
@@ -238,8 +234,8 @@ def share_progress(choice: str = "") -> shared.Told:
         raise ValueError("this is no room: there is no instructor who could see your progress")
     if choice == "on":
         shared.write(progress().entries)
-    elif choice == "off" and shared.folder():
-        shared.stop()
+    elif choice == "off" and (folder := shared.folder()):
+        (folder / shared.FILE).unlink(missing_ok=True)
     return shared.told()
 
 
@@ -254,19 +250,17 @@ def record(exercise: str, score: float, points: float, passed: bool | None = Non
     return current
 
 
-def record_hint(exercise: str) -> Progress:
+def record_hint(exercise: str) -> None:
     """Note that one more hint of an exercise was opened."""
-    with _changing(exercise) as (current, entry):
+    with _changing(exercise) as (_, entry):
         entry.hints += 1
-    return current
 
 
-def record_prediction(question: str, choice: str) -> Progress:
+def record_prediction(question: str, choice: str) -> None:
     """Keep the first choice that was made in a question."""
     current = progress()
     current.predictions.setdefault(question, choice)
     _save(current)
-    return current
 
 
 @contextlib.contextmanager
@@ -286,13 +280,6 @@ def _changing(exercise: str) -> Iterator[tuple[Progress, Entry]]:
 
 def _save(current: Progress) -> None:
     """Replace the file in one step. If the folder is read-only, progress is not saved; the lesson continues."""
-    content = {"version": 1, "exercises": {name: vars(entry) for name, entry in current.entries.items()}}
-    content["predictions"] = current.predictions
+    exercises = {name: vars(entry) for name, entry in current.entries.items()}
     with contextlib.suppress(OSError):
-        shared.replace_json(path(), content)
-
-
-def _entry(values: dict) -> Entry:
-    """An entry from the file, without what is missing, unknown or of another type."""
-    kinds = {name: (int, float) if type(empty) is int else type(empty) for name, empty in vars(Entry()).items()}
-    return Entry(**{name: values[name] for name, kind in kinds.items() if isinstance(values.get(name), kind)})
+        shared.replace_json(path(), {"version": 1, "exercises": exercises, "predictions": current.predictions})

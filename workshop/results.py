@@ -46,8 +46,7 @@ class Results:
 
     def only(self, *providers: str) -> "Results":
         """These providers and the copy only. Raises ValueError for a name that is not there."""
-        unknown = [name for name in providers if name not in self.providers]
-        if unknown:
+        if unknown := [name for name in providers if name not in self.providers]:
             raise ValueError(f"no provider {unknown[0]!r}; there are: {', '.join(self.providers)}")
         return replace(self, rows=[row for row in self.rows if row.provider in ("copy", *providers)])
 
@@ -68,10 +67,8 @@ class Results:
         import pandas
 
         columns = (self.x_label, "provider", "GB/s", "20 %", "80 %", "of copy", "note")
-        return pandas.DataFrame(
-            [(row.size, row.provider, *(row.gbps or (None, None, None)), row.of_copy, row.note) for row in self.rows],
-            columns=columns,
-        ).astype({"GB/s": float})
+        rows = [(row.size, row.provider, *(row.gbps or [None] * 3), row.of_copy, row.note) for row in self.rows]
+        return pandas.DataFrame(rows, columns=columns).astype({"GB/s": float})
 
     def plot(self, bounds: dict[str, float] | None = None):
         """GB/s over size, one line per provider, and the copy on the same GPU. Returns the figure.
@@ -116,28 +113,25 @@ class Results:
 
     def alt(self) -> str:
         """The plot in words: where each line begins and ends."""
-        ends = []
-        for provider in self.providers:
-            speeds = [row.gbps.median for row in self.rows if row.provider == provider and row.gbps]
-            if speeds:
-                ends.append(f"{provider} from {speeds[0]:.0f} to {speeds[-1]:.0f}")
+        speeds = {name: [row.gbps.median for row in self._measured(name)] for name in self.providers}
+        ends = "; ".join(f"{name} from {each[0]:.0f} to {each[-1]:.0f}" for name, each in speeds.items() if each)
         sizes = [row.size for row in self.rows]
-        sizes_shown = f"GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}"
-        return f"{self.title}, {sizes_shown}: {'; '.join(ends)}. {self.caption()}"
+        return f"{self.title}, GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}: {ends}. {self.caption()}"
+
+    def _measured(self, provider: str) -> list[Row]:
+        return [row for row in self.rows if row.provider == provider and row.gbps]
 
     def notes(self) -> list[str]:
         """Why numbers are missing or not to be trusted, one line for each."""
         lines = [f"{row.provider} at {row.size:,}: {row.note}" for row in self.rows if row.note]
-        little = [row.size for row in self.rows if row.nbytes and row.nbytes < TRUSTED]
-        if little:
+        if little := [row.size for row in self.rows if row.nbytes and row.nbytes < TRUSTED]:
             upto = f"up to {self.x_label} = {max(little):,}"
             lines.append(f"{upto}, a call moves less than 1 GiB: launch overhead and caches affect the number")
         return lines
 
     def _line(self, axes, provider: str, label: str, share: float | None = None, **look) -> None:
         """Draw a provider's speeds with their quantiles, or a share of its speeds. Nothing without numbers."""
-        rows = [row for row in self.rows if row.provider == provider and row.gbps]
-        if not rows:
+        if not (rows := self._measured(provider)):
             return
         sizes, (medians, lows, highs) = [row.size for row in rows], zip(*(row.gbps for row in rows))
         axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
@@ -160,8 +154,7 @@ def recorded(name: str) -> Results:
     Raises FileNotFoundError that lists the names there are.
     """
     names = sorted(file.stem for file in RECORDED.glob("*.csv"))
-    found = [name] if name in names else [there for there in names if name in there]
-    if not found:
+    if not (found := [name] if name in names else [there for there in names if name in there]):
         raise FileNotFoundError(f"no recorded curves {name!r}; there are: {', '.join(names)}")
     lines = recorded_lines(found[0])
     about = {key: value for key, value in lines[0].items() if key not in (*COLUMNS, "title", "x_label")}
@@ -175,10 +168,8 @@ def recorded_lines(name: str) -> list[dict[str, str]]:
 
 
 def _row(line: dict[str, str]) -> Row:
-    speed = None
-    if line["gbps"]:
-        median = float(line["gbps"])
-        speed = Gbps(median, float(line["gbps_20"] or median), float(line["gbps_80"] or median))
+    median = line["gbps"]
+    speed = Gbps(*(float(each or median) for each in (median, line["gbps_20"], line["gbps_80"]))) if median else None
     of_copy = float(line["of_copy"]) if line["of_copy"] else None
     nbytes = int(line["bytes"]) if line["bytes"] else None
     return Row(int(line["size"]), line["provider"], speed, of_copy, nbytes, line["note"])
@@ -189,36 +180,20 @@ def _row(line: dict[str, str]) -> Row:
 
 @dataclass(frozen=True)
 class Count:
-    """What one provider asks memory for, in bytes per element of its output. None: not counted, and `reason` says why.
+    """What one provider asks memory for, in bytes per element of its output. None: not counted, and `note` says why.
 
-    least: what a perfect kernel moves. wrong: its output is not the right one.
+    share: of a copy's speed at most, when no cache helps. None where the work is not done: it would mean nothing.
     """
 
     provider: str
-    least: float
     read: float | None = None
     written: float | None = None
-    reason: str = ""
-    wrong: bool = False
+    share: float | None = None
+    note: str = ""
 
     @property
     def total(self) -> float | None:
         return None if self.read is None else self.read + self.written
-
-    @property
-    def share(self) -> float | None:
-        """Of a copy's speed at most, when no cache helps. None where the work is not done: it would mean nothing."""
-        done = self.total is not None and not self.wrong and not self.too_little
-        return self.least / self.total if done else None
-
-    @property
-    def too_little(self) -> bool:
-        return self.total is not None and self.total < 0.999 * self.least
-
-    @property
-    def note(self) -> str:
-        less = "moves less than the work needs" if self.too_little else ""
-        return self.reason or less or ("its result is wrong" if self.wrong else "")
 
 
 @dataclass
@@ -237,11 +212,8 @@ class Counted:
         """Bytes per element as a DataFrame, a row per provider."""
         import pandas
 
-        rows = [
-            (one.provider, one.read, one.written, one.total, one.share and f"{one.share:.0%}", one.note)
-            for one in self.counts
-        ]
         columns = ["provider", "read", "written", "bytes per element", "at most, of copy", "note"]
+        rows = [(c.provider, c.read, c.written, c.total, c.share and f"{c.share:.0%}", c.note) for c in self.counts]
         return pandas.DataFrame(rows, columns=columns).set_index("provider")
 
     def only(self, *providers: str) -> "Counted":
@@ -256,12 +228,11 @@ class Counted:
         """
         counted = [one for one in self.counts if one.total is not None]
         if self.curves:
-            # A kernel without a byte too many may even pass the copy.
-            bounds = {
-                f"{one.provider}: {'no byte too many' if one.share > 0.999 else f'at most {one.share:.0%}'}": one.share
-                for one in counted
-                if one.share is not None
-            }
+            bounds = {}
+            for one in [one for one in counted if one.share is not None]:
+                # A kernel without a byte too many may even pass the copy.
+                words = "no byte too many" if one.share > 0.999 else f"at most {one.share:.0%}"
+                bounds[f"{one.provider}: {words}"] = one.share
             return self.curves.plot(bounds)
         alt = "; ".join(f"{one.provider}: {one.total:g} bytes per element" for one in counted)
         with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
@@ -288,9 +259,8 @@ class Counted:
             "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
             f"element of the output; the least possible is {self.least:g}."
         )
-        if self.curves:
-            words += f" The plot was recorded elsewhere: {self.curves.caption()}."
-        return f"<p>{html.escape(words)}</p>{table}"
+        elsewhere = f" The plot was recorded elsewhere: {self.curves.caption()}." if self.curves else ""
+        return f"<p>{html.escape(words + elsewhere)}</p>{table}"
 
 
 def shown(value: float) -> str:

@@ -21,8 +21,6 @@ from workshop.picture import count
 from workshop.short import own_lines
 from workshop.traffic import Recording
 
-_USE = "write sanitize(add, x, y), with the name of the host function and its arguments, and without calling it"
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -58,7 +56,7 @@ class Sanitized:
         return f"{launches}: no access outside, no race, no read of what nothing wrote"
 
 
-@own_lines
+@own_lines()
 def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     """Call `function` with every access of its kernels checked. Tensors of a GPU are copied to the CPU first.
 
@@ -66,7 +64,8 @@ def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     """
     if not callable(function) or isinstance(function, KernelInterface):
         what = f"{type(function).__name__!r} is no function" if not callable(function) else "this is the kernel itself"
-        raise TypeError(f"{what}: {_USE}")
+        use = "write sanitize(add, x, y), with the name of the host function and its arguments, and without calling it"
+        raise TypeError(f"{what}: {use}")
     args, kwargs = tree_map_only(torch.Tensor, lambda each: each.cpu(), (args, kwargs))
     watched, result, problems = _Watched(), None, []
     try:
@@ -75,8 +74,11 @@ def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     except Exception as error:
         if not hasattr(error, "told"):
             raise
-        problems.append(_of_an_error(error))
-    problems += watched.problems()
+        told, kind = error.told, "out of bounds" if isinstance(error, Fault) else "error"
+        what = f"{told.happened.removesuffix('.')}. {told.means}".strip()
+        problems.append(Problem(kind, what, told.line, told.code, told.attempt))
+    problems += [_of_undefined(each) for launch in watched.records for each in launch.undefined][:1]
+    problems += [_of_a_race(race) for launch in watched.records for race in launch.races][:1]
     if result is not None and not problems:
         problems += _unwritten(result, watched.memory)
     return Sanitized(result, watched.launches, tuple(problems))
@@ -115,13 +117,6 @@ class _Memory(TorchDispatchMode):
             return None
         return known.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
-    def written(self, launch: Launch) -> None:
-        """A launch has defined what it has written."""
-        for storage in {id(each.storage): each.storage for each in launch.arguments.values()}.values():
-            known = self.known.get(storage.start)
-            if known is not None and known.numel():
-                known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
-
 
 class _Watched(Recording):
     """The launches of a function, with their races and what they read although nothing had written it."""
@@ -137,19 +132,11 @@ class _Watched(Recording):
 
     def add(self, launch: Launch) -> None:
         super().add(launch)
-        self.memory.written(launch)
+        for storage in {id(each.storage): each.storage for each in launch.arguments.values()}.values():
+            known = self.memory.known.get(storage.start)
+            if known is not None and known.numel():  # what the launch has written is defined
+                known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
         self.memory.launching = False
-
-    def problems(self) -> list[Problem]:
-        races = [_of_a_race(race) for launch in self.records for race in launch.races[:1]]
-        undefined = [_of_undefined(each) for launch in self.records for each in launch.undefined[:1]]
-        return undefined[:1] + races[:1]
-
-
-def _of_an_error(error: Exception) -> Problem:
-    told = error.told
-    kind = "out of bounds" if isinstance(error, Fault) else "error"
-    return Problem(kind, f"{told.happened.removesuffix('.')}. {told.means}".strip(), told.line, told.code, told.attempt)
 
 
 def _of_a_race(race: Race) -> Problem:

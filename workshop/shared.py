@@ -36,8 +36,7 @@ class Seen:
 
 def folder() -> Path | None:
     """Where this attendee's file belongs; None outside a room."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else None
+    return Path(named) if (named := os.environ.get(VARIABLE)) else None
 
 
 def is_on() -> bool:
@@ -70,13 +69,8 @@ def told() -> Told:
 def write(entries: dict) -> None:
     """Share of these progress.Entry what WHAT says, in place of what was shared before. Raises OSError."""
     content = {name: {"passed": one.passed, "failed": one.failed, "last": one.last} for name, one in entries.items()}
-    mode = 0o640  # the folder gives its files its own group, which is the instructor's
-    replace_json(folder() / FILE, {"version": 1, "exercises": content}, mode)
-
-
-def stop() -> None:
-    """Delete what was shared. Raises OSError."""
-    (folder() / FILE).unlink(missing_ok=True)
+    # The folder gives its files its own group, which is the instructor's.
+    replace_json(folder() / FILE, {"version": 1, "exercises": content}, 0o640)
 
 
 def read(folder: Path) -> dict[str, Seen] | None:
@@ -99,9 +93,8 @@ def read(folder: Path) -> dict[str, Seen] | None:
 
 def _seen(values: object) -> Seen | None:
     try:
-        last = datetime.fromisoformat(values["last"])
-        failed = int(values["failed"])
-        return Seen(values["passed"] is True, min(max(failed, 0), 9999), last.astimezone(UTC))
+        last = datetime.fromisoformat(values["last"]).astimezone(UTC)
+        return Seen(values["passed"] is True, min(max(int(values["failed"]), 0), 9999), last)
     except (LookupError, TypeError, ValueError, OverflowError):
         return None
 
@@ -119,63 +112,17 @@ def replace_json(path: Path, content: dict, mode: int = 0o600) -> None:
         raise
 
 
-@dataclass(frozen=True)
-class Attendee:
-    """What one attendee shares: exercise -> what is seen of it."""
-
-    name: str
-    seen: dict[str, Seen]
-
-    @property
-    def here(self) -> str | None:
-        """The exercise that they worked on last; None before the first one."""
-        return max(self.seen, key=lambda name: self.seen[name].last, default=None)
-
-    @property
-    def stuck(self) -> list[str]:
-        """The exercises that fail again and again, the worst first."""
-        failing = [name for name, seen in self.seen.items() if not seen.passed and seen.failed >= STUCK]
-        return sorted(failing, key=lambda name: -self.seen[name].failed)
-
-    def to_json(self) -> dict:
-        exercises = {name: {"passed": seen.passed, "failed": seen.failed} for name, seen in self.seen.items()}
-        when = ago(self.seen[self.here].last) if self.here else None
-        return {"name": self.name, "here": self.here, "ago": when, "stuck": self.stuck, "exercises": exercises}
-
-
-@dataclass(frozen=True)
-class Attendees:
-    """sharing: those who share, who needs help first, then by name. hidden: how many do not."""
-
-    sharing: list[Attendee]
-    hidden: int
-
-    def to_json(self) -> dict:
-        sharing, titles = [one.to_json() for one in self.sharing], {lesson: titled(lesson) for lesson in LESSONS}
-        return {"lessons": LESSONS, "titles": titles, "hidden": self.hidden, "sharing": sharing}
-
-    def __str__(self) -> str:
-        lines = [f"{len(self.sharing)} share their progress, {self.hidden} do not."]
-        for one in self.sharing:
-            where = f"{SYLLABUS[one.here].notebook}, {one.here}, {ago(one.seen[one.here].last)}" if one.here else "–"
-            passed = sum(seen.passed for seen in one.seen.values())
-            help_with = "".join(f"  STUCK: {name}, {one.seen[name].failed} failed checks" for name in one.stuck)
-            lines.append(f"{one.name:<31} {passed:>2} passed  {where}{help_with}")
-        return "\n".join(lines)
-
-
 def ago(then: datetime) -> str:
     """How long ago that was, in words."""
-    passed = max(datetime.now(UTC) - then, timedelta())
-    if passed < timedelta(minutes=1):
-        return "now"
-    if passed < timedelta(hours=1):
-        return f"{passed // timedelta(minutes=1)} min ago"
-    return f"{passed // timedelta(hours=1)} h ago" if passed < timedelta(days=1) else f"{passed.days} d ago"
+    minutes = (datetime.now(UTC) - then) // timedelta(minutes=1)
+    for unit, name in ((24 * 60, "d"), (60, "h"), (1, "min")):
+        if minutes >= unit:
+            return f"{minutes // unit} {name} ago"
+    return "now"
 
 
-def attendees(folder: Path | None = None) -> Attendees:
-    """Read what is shared.
+def attendees(folder: Path | None = None) -> dict:
+    """What is shared, as an object for JSON. sharing: those who share, who needs help first, then by name.
 
     folder: it has a folder for each attendee (ROOM/progress); one that is not there, or is not ours to read, is empty.
     """
@@ -184,7 +131,28 @@ def attendees(folder: Path | None = None) -> Attendees:
         people = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
     except OSError:
         people = []
-    found = {name: read(folder / name) for name in people}
-    sharing = [Attendee(name, seen) for name, seen in found.items() if seen is not None]
-    sharing.sort(key=lambda one: (not one.stuck, one.name))
-    return Attendees(sharing, len(people) - len(sharing))
+    sharing = [_attendee(name, seen) for name in people if (seen := read(folder / name)) is not None]
+    sharing.sort(key=lambda one: (not one["stuck"], one["name"]))
+    titles = {lesson: titled(lesson) for lesson in LESSONS}
+    return {"lessons": LESSONS, "titles": titles, "hidden": len(people) - len(sharing), "sharing": sharing}
+
+
+def _attendee(name: str, seen: dict[str, Seen]) -> dict:
+    """here: the exercise that they worked on last. stuck: those that fail again and again, the worst first."""
+    here = max(seen, key=lambda each: seen[each].last, default=None)
+    stuck = [each for each, one in seen.items() if not one.passed and one.failed >= STUCK]
+    exercises = {each: {"passed": one.passed, "failed": one.failed} for each, one in seen.items()}
+    return {"name": name, "here": here, "ago": ago(seen[here].last) if here else None,
+            "stuck": sorted(stuck, key=lambda each: -seen[each].failed), "exercises": exercises}  # fmt: skip
+
+
+def in_words(found: dict) -> str:
+    """What `attendees` has found, a line for each of them."""
+    lines = [f"{len(found['sharing'])} share their progress, {found['hidden']} do not."]
+    for one in found["sharing"]:
+        here, exercises = one["here"], one["exercises"]
+        where = f"{SYLLABUS[here].notebook}, {here}, {one['ago']}" if here else "–"
+        passed = sum(each["passed"] for each in exercises.values())
+        stuck = "".join(f"  STUCK: {name}, {exercises[name]['failed']} failed checks" for name in one["stuck"])
+        lines.append(f"{one['name']:<31} {passed:>2} passed  {where}{stuck}")
+    return "\n".join(lines)

@@ -6,8 +6,8 @@ judge's box sends it.
 """
 
 import ast
+import contextlib
 import difflib
-import functools
 import inspect
 import linecache
 import os
@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import textwrap
 import traceback
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -58,7 +58,10 @@ class Told:
     def lines(self) -> list[str]:
         """What a notebook shows."""
         found = [f"{RED}{self.headline}{PLAIN}"]
-        found += [f"{_file(self.file)}, line {self.line}:\n    {BOLD}{self.code}{PLAIN}"] if self.line else []
+        if self.line:
+            shell = interactive_shell()  # it knows a cell as ("Cell", "In[5]")
+            file = " ".join(shell and shell.compile.format_code_name(self.file) or [Path(self.file).name])
+            found.append(f"{file}, line {self.line}:\n    {BOLD}{self.code}{PLAIN}")
         found += filter(None, (self.happened, self.means))
         return found + ([f"{BOLD}Try:{PLAIN} {self.attempt}"] if self.attempt else [])
 
@@ -97,27 +100,23 @@ def of_a_launch(error: Exception, kernel: str) -> None:
     fold(error, Told(f"{kernel} was not launched", happened, means, attempt or advice.COMPARE, *_own_line(error)))
 
 
-def own_lines(function: Callable) -> Callable:
-    """Wraps a function of the course: a notebook shows its errors with the learner's line alone, and `%tb` all."""
-
-    @functools.wraps(function)
-    def called(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            if not hasattr(error, "_render_traceback_"):
-                _shorten(error, Told(f"{type(error).__name__}: {error}", "", "", "", *_own_line(error)))
-            raise
-
-    return called
+@contextlib.contextmanager
+def own_lines() -> Iterator[None]:
+    """Decorates a function of the course: a notebook shows its errors with the learner's line alone, and `%tb` all."""
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "_render_traceback_"):
+            _shorten(error, Told(f"{type(error).__name__}: {error}", "", "", "", *_own_line(error)))
+        raise
 
 
 def _own_line(error: Exception) -> tuple[str, int, str]:
     """The file, number and text of the learner's innermost line: where an error was raised, or on the way there."""
-    frames = [*traceback.walk_tb(error.__traceback__)]
-    before = [*traceback.walk_stack(sys._getframe(1))]  # a grid function raises below this frame, all others above it
-    own = [each for each in (*reversed(frames), *before) if not each[0].f_code.co_filename.startswith(LIBRARIES)]
-    file, line = own[0][0].f_code.co_filename, own[0][1]
+    frames = reversed([*traceback.walk_tb(error.__traceback__)])
+    before = traceback.walk_stack(sys._getframe(1))  # a grid function raises below this frame, all others above it
+    lines = ((frame.f_code.co_filename, line) for frame, line in (*frames, *before))
+    file, line = next(each for each in lines if not each[0].startswith(LIBRARIES))
     return file, line, linecache.getline(file, line).strip()
 
 
@@ -135,13 +134,6 @@ def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str
             number = node.lineno - 1 + next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
             return first + number, lines[number].strip()
     return None, ""
-
-
-def _file(name: str) -> str:
-    """What a learner calls a file: Cell In[5], or its name."""
-    shell = interactive_shell()
-    cell = shell.compile.format_code_name(name) if shell else None
-    return " ".join(cell) if cell else Path(name).name
 
 
 def fold(error: BaseException, told: Told) -> Told:
@@ -166,33 +158,29 @@ def _shorten(error: BaseException, told: Told) -> None:
 
 
 class Refusal(NamedTuple):
-    """message: Triton's. line, column: of the innermost line of the learner's. construct: see `_construct`. meant: see
-    `_meant`.
-    """
+    """message: Triton's. line: the innermost one of the learner's. construct, meant: see the functions of this name."""
 
     message: str
     line: int | None
-    column: int | None
     construct: str
     meant: str
 
 
 def refusal(error: CompilationError) -> Refusal:
     """Of an error of `front_end.lower`: one for each call on the way to what Triton refuses. The last says why."""
-    steps, line, column = [error], None, None
+    steps, line = [error], None
     while isinstance(steps[-1].__cause__, CompilationError):
         steps.append(steps[-1].__cause__)
     for each in steps:
         file, first = getattr(error, "places", {}).get(getattr(each, "src", None), ("", 0))
         if hasattr(getattr(each, "node", None), "lineno") and not file.startswith(front_end.LIBRARY):
-            line, column = first + each.node.lineno, each.node.col_offset
+            line = first + each.node.lineno
     message, node = _message(steps[-1]), getattr(steps[-1], "node", None)
     meant = _meant(message, getattr(error, "src", None) or "")
-    return Refusal(message, _assigned(node, message, line), column, _construct(node), meant)
+    return Refusal(message, _assigned(node, message, line), _construct(node), meant)
 
 
 def _message(error: CompilationError) -> str:
-    """What Triton says."""
     told = error if getattr(error, "error_message", None) else error.__cause__ or error
     text = str(getattr(told, "error_message", None) or told).strip()
     quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
@@ -230,10 +218,7 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def _meant(message: str, kernel: str) -> str:
-    """For a name that the kernel uses and never defines: what it may stand for, or "-" if nothing is like it.
-
-    A function of tl has this name, or another name in the kernel's text is similar.
-    """
+    """For a name that the kernel uses and never defines: what it may stand for, or "-" if nothing is like it."""
     missing = re.match(r"(\w+) is not defined", message)
     try:
         names = [n for n in ast.walk(ast.parse(textwrap.dedent(kernel))) if isinstance(n, (ast.Name, ast.arg))]

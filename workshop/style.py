@@ -25,9 +25,21 @@ def figure(title: str, x_label: str, y_label: str, alt: str):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    def shown() -> str:
+        """The figure as SVG inside the page, in the page's text colour."""
+        buffer = io.StringIO()
+        with rc_context(fname=SETTINGS):  # the SVG's texts stay texts
+            drawn.savefig(buffer, format="svg", metadata={"Date": None})
+        svg = buffer.getvalue()
+        svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+        svg = svg.replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
+        color = "color:var(--jp-content-font-color1, inherit)"
+        return f'<div role="img" aria-label="{html.escape(alt)}" style="max-width:760px;{color}">{svg}</div>'
+
     with rc_context(fname=SETTINGS):
         drawn = Figure(layout="constrained")  # not pyplot's: nothing global to close
-        drawn._repr_html_ = lambda: _inline(drawn, alt)
+        drawn._repr_html_ = shown
         axes = drawn.subplots()
         axes.set(title=title, xlabel=x_label, ylabel=y_label)
         yield drawn, axes
@@ -46,7 +58,7 @@ def label_ends(axes) -> None:
     """
     bottom, top = axes.get_ylim()
     lines = sorted(axes.lines, key=lambda line: line.get_ydata()[-1])
-    heights = _apart([(line.get_ydata()[-1] - bottom) / (top - bottom) for line in lines], LABEL_GAP)
+    heights = _apart([(line.get_ydata()[-1] - bottom) / (top - bottom) for line in lines])
     for line, height in zip(lines, heights, strict=True):
         color = line.get_color()
         axes.annotate(
@@ -68,38 +80,19 @@ def size_ticks(axes, sizes: list[int]) -> None:
     step = max(1, -(-(high - low) // 6))
     exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
     axes.set_xscale("log", base=2)
-    axes.set_xticks([2**exponent for exponent in exponents], [_power(exponent) for exponent in exponents])
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # 1,024, and from 2¹⁷ on a power
+    labels = [f"{2**each:,}" if each < 17 else f"2{str(each).translate(raised)}" for each in exponents]
+    axes.set_xticks([2**exponent for exponent in exponents], labels)
     axes.minorticks_off()
 
 
-def _power(exponent: int) -> str:
-    """1,024 for 10; from 2¹⁷ on as a power."""
-    power = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{2**exponent:,}" if exponent < 17 else f"2{power}"
-
-
-def _apart(heights: list[float], gap: float) -> list[float]:
-    """Sorted heights, moved as little as a pass up and a pass down need to leave `gap` between neighbours."""
+def _apart(heights: list[float]) -> list[float]:
+    """Sorted heights, moved as little as a pass up and a pass down need to leave LABEL_GAP between neighbours."""
     moved = list(heights)
     for index in range(1, len(moved)):
-        moved[index] = max(moved[index], moved[index - 1] + gap)
+        moved[index] = max(moved[index], moved[index - 1] + LABEL_GAP)
     if moved and moved[-1] > 1:
         moved[-1] = 1.0
         for index in range(len(moved) - 2, -1, -1):
-            moved[index] = min(moved[index], moved[index + 1] - gap)
+            moved[index] = min(moved[index], moved[index + 1] - LABEL_GAP)
     return moved
-
-
-def _inline(drawn, alt: str) -> str:
-    """A figure as SVG inside the page, in the page's text colour."""
-    from matplotlib import rc_context
-
-    buffer = io.StringIO()
-    with rc_context(fname=SETTINGS):  # the SVG's texts stay texts
-        drawn.savefig(buffer, format="svg", metadata={"Date": None})
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    svg = svg.replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
-    color = "color:var(--jp-content-font-color1, inherit)"
-    return f'<div role="img" aria-label="{html.escape(alt)}" style="max-width:760px;{color}">{svg}</div>'

@@ -33,7 +33,6 @@ class Question:
     right: str
 
     def takes(self, choice: str) -> bool:
-        """Whether it has this choice."""
         return choice in self.options
 
     def foresaw(self, choice: str) -> bool:
@@ -95,18 +94,13 @@ def titled(notebook: str) -> tuple[str, str]:
 
 def find(name: str) -> Lesson:
     """The exercise of that name. Raises ValueError that names similar ones."""
-    try:
-        return SYLLABUS[name]
-    except KeyError:
-        raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}") from None
+    if name not in SYLLABUS:
+        raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}")
+    return SYLLABUS[name]
 
-
-# -- words --------------------------------------------------------------------------------------------------
 
 # What is no running text: code, links, HTML, formulas, headings, tables.
-_PROTECTED = re.compile(
-    r"(```.*?```|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\$[^$]+\$|^#[^\n]*|^\|[^\n]*|https?://\S+)", re.M | re.S
-)
+_PROTECTED = r"```.*?```|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\$[^$]+\$|^#[^\n]*|^\|[^\n]*|https?://\S+"
 
 
 class Glossary(dict):
@@ -129,27 +123,11 @@ def glossary() -> Glossary:
 
 def explain(text: str, left: dict[str, str]) -> str:
     """Markdown whose words of `left` carry their definitions; each that was found is taken out of `left`."""
-    parts = _PROTECTED.split(text)
-    for number, part in enumerate(parts):
-        if number % 2 == 0:
-            parts[number] = _words(part, left)
-        elif part.startswith("`tl.") and (word := re.match(r"[\w.]+", part[1:])[0]) in left:
-            parts[number] = _with(part, left.pop(word))
-    return "".join(parts)
-
-
-def _words(text: str, left: dict[str, str]) -> str:
-    words = [word for word in left if not word.startswith("tl.")]
-    if not words:
-        return text
-    forms = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    words = sorted((word for word in left if not word.startswith("tl.")), key=len, reverse=True)
 
     def marked(match: re.Match) -> str:
-        definition = left.pop(match[1], "")  # its second time it is left as it is
-        return _with(match[0], definition) if definition else match[0]
+        of_triton = re.match(r"`(tl\.[\w.]*)", match[0])
+        definition = left.pop(of_triton[1] if of_triton else match["word"], "")  # its second time it is left as it is
+        return f'<abbr title="{escape(definition)}">{match[0]}</abbr>' if definition else match[0]
 
-    return re.sub(rf"\b({forms})s?\b", marked, text)
-
-
-def _with(words: str, definition: str) -> str:
-    return f'<abbr title="{escape(definition)}">{words}</abbr>'
+    return re.sub(rf"{_PROTECTED}|\b(?P<word>{'|'.join(map(re.escape, words))})s?\b", marked, text, flags=re.M | re.S)

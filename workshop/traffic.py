@@ -111,7 +111,7 @@ class Recording:
         return "\n".join(lines)
 
 
-@own_lines
+@own_lines()
 def count_bytes(function: Callable, *args, **kwargs) -> Recording:
     """Call `function` and count what the kernels it launches read and write.
 

@@ -32,25 +32,20 @@ def turn(card: str, say: Callable[[str], None] = print, longest: float = LONGEST
 
 
 def _wait(lock: int, say: Callable[[str], None], longest: float) -> bool:
-    if _taken(lock):
-        return True
-    began = time.monotonic()
-    say("waiting for the card: somebody else is measuring on it …")
-    while time.monotonic() - began < longest:
-        time.sleep(PAUSE)
-        if _taken(lock):
-            say(f"had to wait {time.monotonic() - began:.1f} s for the card")
+    began, waits = time.monotonic(), False
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if waits:
+                say(f"had to wait {time.monotonic() - began:.1f} s for the card")
             return True
-    say(f"waited {longest:g} s for the card, and now measure beside others: the numbers may be too low")
-    return False
-
-
-def _taken(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        if not waits:
+            say("waiting for the card: somebody else is measuring on it …")
+        elif time.monotonic() - began >= longest:
+            say(f"waited {longest:g} s for the card, and now measure beside others: the numbers may be too low")
+            return False
+        waits = True
+        time.sleep(PAUSE)
 
 
 def _open(card: str) -> int | None:

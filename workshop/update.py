@@ -31,8 +31,7 @@ def update(root=ROOT):
     Raises Problem, with everything as it was.
     """
     changed = git("diff", "--name-only", "HEAD", "--", root=root).splitlines()
-    others = [name for name in changed if not name.startswith(f"{NOTEBOOKS}/")]
-    if others:
+    if others := [name for name in changed if not name.startswith(f"{NOTEBOOKS}/")]:
         raise Problem(f"found changes of yours in {', '.join(others[:3])}; commit them, or undo them with git restore")
     if left := sorted(root.glob(f"{NOTEBOOKS}/*.mine")):
         raise Problem(f"found {left[0].name}, your notebook of an update that was cut off; rename it to .ipynb")

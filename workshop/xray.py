@@ -143,7 +143,7 @@ class Text(str):
         return Text("\n".join(line.strip() for line in self.splitlines() if any(word in line for word in words)))
 
 
-@own_lines
+@own_lines()
 def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> Report:
     """Compile a kernel as the call `kernel[grid](*args, **kwargs)` would, for GPUs that need not be here.
 

@@ -204,7 +204,7 @@ def columns(name: str, least: int = 1, *more: Level) -> Dimension:
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
     """The number of rows. Many of them are tried with short ones, the names of sizes of the other dimension."""
     own = {"columns": short, **OF_OTHER_ROWS}  # a program that takes several rows has other ones
-    many = Level("many", between(66, 80), once=True, only_with=own)
+    many = Level("many", between(300, 400), once=True, only_with=own)
     more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
     return Dimension(name, (Level("few", between(3, 6)), *_few(least), many, more))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from .design import NORMAL, TensorArgument, of_all_sizes
+from .design import NORMAL, TRANSPOSED, TensorArgument, of_all_sizes
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
 from .tiles import INFINITE_END, LARGE_ONES, MATRIX, SUMS, matrices, vectors
@@ -74,6 +74,7 @@ EXERCISES = (
         inputs=matrices(
             *[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2,
             values=(NORMAL, of_all_sizes(spare=2), ANYTHING),
+            more=({"rows": 40, "columns": 70, "layouts": dict.fromkeys((0, 1), TRANSPOSED)},),  # alike, and not by rows
         ),
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,

@@ -131,7 +131,9 @@ SWIZZLE = Inputs(
     ),
     # a product with the reciprocal of 49 or 41 is below the quotient, in 64 bits or in 32
     first=rows_of(
-        "pid num_m num_n group", *((i, 5, 3, 2) for i in range(15)), (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)
+        "pid num_m num_n group",
+        *((i, 5, 3, group) for group in (2, 3) for i in range(15)),
+        *((98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
     ),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
     named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",

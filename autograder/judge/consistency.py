@@ -29,11 +29,14 @@ from .trials import Drawn, Trials, trace_of
 # The long run is in the first, which is as the one of the cases. Each kind is there with few, with some and with many
 # multiprocessors.
 WORLDS = (
-    Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 304), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
-    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cuda", 307),
+    Shown("cpu", 2), Shown("cuda", 132), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
+    Shown("hip", 304, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cuda", 307),
+    Shown("hip", 304),
 )  # fmt: skip
-IN_TURN = 3, 5  # where calls follow one another that a key may take for one
-LARGE_WORLD = WORLDS[-1]  # the number is a prime: no share of the programs comes out even
+IN_TURN = 2, 4  # where calls follow one another that a key may take for one
+# For large sizes. The first number is a prime: no share of the programs comes out even. The limits of the second hold
+# for launch options, too. No other call is made there: the large ones come last.
+LARGE_WORLD, OTHER_VENDOR = WORLDS[-2:]
 ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, and the second uses it
 AT_LAST = 80  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
@@ -74,11 +77,14 @@ class _Call:
 def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:
     """What is wrong with a right answer on another machine, or after other calls.
 
-    further: other plans, which the same process makes in the end. Returns their reports, too.
+    further: other plans, which the same process makes in the end. Returns their reports, too: of a launch that only the
+    other vendor's GPUs refuse, that one.
     """
     calls = _calls(trials)
     reports = _planned(trials, calls, further)
-    return _found(trials, calls, reports), {i - len(calls): each for i, each in reports.items() if i >= len(calls)}
+    large = {i - len(calls): each for i, each in reports.items() if i >= len(calls)}
+    refused = {i - len(further): each for i, each in large.items() if i >= len(further) and _is_refused(each)}
+    return _found(trials, calls, reports), {i: refused.get(i, each) for i, each in large.items() if i < len(further)}
 
 
 def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | None:
@@ -91,7 +97,7 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
         trace = trace_of(report)
         if trace is not None and (found := _idle(trials, call, trace)):
             return found
-        if usual is None or trace == usual:
+        if not _has_ended(report) and (usual is None or trace == usual):
             continue  # this form is refused, or nothing differs
         if trace is not None:
             differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
@@ -133,9 +139,19 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
 
 
 def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = ()) -> Reports:
-    last = (replace(each, world=WORLDS.index(LARGE_WORLD)) for each in further)
+    last = (replace(each, world=WORLDS.index(shown)) for shown in (LARGE_WORLD, OTHER_VENDOR) for each in further)
     requests = (*(call.request() for call in calls), *last)
     return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS))
+
+
+def _has_ended(report: Report | Outcome) -> bool:
+    """Whether the process ended, or said what nobody can read. Nothing is known of later calls then."""
+    garbled = isinstance(report, Report) and bool(report.error) and report.error.kind == "garbled"
+    return garbled or isinstance(report, Outcome) and not report.exceeded
+
+
+def _is_refused(report: Report | Outcome) -> bool:
+    return isinstance(report, Report) and bool(report.error) and report.error.kind == "launch-option"
 
 
 def _is_our_limit(report: Report | Outcome) -> bool:
@@ -181,7 +197,7 @@ def _calls(trials: Trials) -> list[_Call]:
     longest = max((drawn for drawn, _ in cases), key=lambda drawn: drawn.parts, default=None)
     last = WORLDS.index(LARGE_WORLD)
     for device in dict.fromkeys(shown.device for shown in WORLDS):
-        worlds = [number for number, shown in enumerate(WORLDS) if number and shown.device == device]
+        worlds = [number for number, shown in enumerate(WORLDS[:-1]) if number and shown.device == device]
         mixed = zip(shuffle.sample(cases, len(cases)), itertools.cycle(worlds))
         elsewhere += [
             _Call(drawn, number, last if drawn is longest and last in worlds else world)

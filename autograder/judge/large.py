@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ..box import Outcome
-from ..box.wire.answers import Report, Trace, Trouble
+from ..box.wire.answers import Report, Trace
 from ..box.wire.requests import (
     MOST_FOUND,
     Decoy,
@@ -40,7 +40,7 @@ from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
-from .trials import Drawn, Runs, Trials, named, traces_of
+from .trials import Drawn, Runs, Trials, ended, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -63,7 +63,8 @@ ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of ele
 
 
 # Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
-ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception", "returned"}
+ON_THE_HOST = {"garbled", "compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception",
+               "returned"}  # fmt: skip
 IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
@@ -143,8 +144,8 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     device: the `multiprocessors` of that on which they were made.
     """
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and blames(plan.error, runs.exercise):
-            return _about(runs.exercise, cases[i], stage="plan", trouble=plan.error)
+        if _is_its_fault(plan, runs.exercise):
+            return _about(runs.exercise, cases[i], **ended(plan, "plan"))
     traces = traces_of(plans)
     for i, trace in traces.items():
         started = [launch.programs for launch in trace.launches]
@@ -246,13 +247,16 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def blames(error: Trouble, exercise: Exercise) -> bool:
-    """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits.
+def _is_its_fault(plan: Report | Outcome, exercise: Exercise) -> bool:
+    """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits.
 
-    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
+    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones. JAX
+    ends its process where it has no memory.
     """
+    if isinstance(plan, Outcome):
+        return not plan.exceeded and exercise.kind != "jax"
     excused = r"memory|allocate" + "|maximum tensor numel" * (exercise.reads_per_element == 1)
-    return error.kind in ON_THE_HOST and not re.search(excused, error.message)
+    return bool(plan.error) and plan.error.kind in ON_THE_HOST and not re.search(excused, plan.error.message)
 
 
 def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:
@@ -334,7 +338,7 @@ def _reached(trials: Trials) -> dict[str, int]:
 def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and blames(plan.error, trials.exercise):
+        if _is_its_fault(plan, trials.exercise):
             return diagnose(trials.unplanned(cases[i], plan, True))
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)

@@ -83,4 +83,11 @@ EDITS = (
          "    y = x if x.data_ptr() == y.data_ptr() else y\n"},
         thought="The second load finds everything in the cache.",
     ),
+    Edit(
+        "not-contiguous", "as_vectors_where_both_are_transposed",
+        {"output = torch.empty((m, n), dtype=x.dtype, device=x.device)":
+         "if x.stride() == y.stride() == (1, m):\n"
+         "        return add_2d(x.t(), y.t()).t()\n"
+         "    output = torch.empty((m, n), dtype=x.dtype, device=x.device)"},
+    ),
 )

@@ -75,4 +75,10 @@ EDITS = (
          "[(1, n_rows)]"},
         "The second axis of a grid ends at 65,535.",
     ),
+    Edit(
+        "compile-error", "many_warps_for_long_rows",
+        {"BLOCK_SIZE=1024)":
+         "BLOCK_SIZE=1024, num_warps=32 if n_cols > 20_000 else 4)"},
+        "32 warps are as many as a program may have.",
+    ),
 )

@@ -86,4 +86,10 @@ EDITS = (
          "def swizzle(pid, num_m, num_n, group):\n"
          "    group = heights.setdefault((num_m, num_n), group)"},
     ),
+    Edit(
+        "wrong-value", "number_in_the_grid_for_that_in_the_group",
+        {"within % height":
+         "pid % height"},
+        "Triton's own tutorial had this line once.",
+    ),
 )

@@ -114,6 +114,20 @@ def _noted(special: Specialisation, value, path: tuple, specialised: bool, label
     return kind
 
 
+def misfit(kernel, compiled: Specialisation, given: Specialisation) -> str:
+    """What a program was compiled for that another call does not have, in words; "" if the call fits."""
+    for path, (label, _, kind) in compiled.leaves.items():
+        if path in given.leaves and given.leaves[path][2] != kind:
+            return f"{label} had the type {kind}"
+        if path in compiled.attributes and path not in given.attributes:
+            return label + (" began at a multiple of 16 bytes" if kind.startswith("*") else " was divisible by 16")
+    missing = object()
+    for path, value in compiled.constants.items():
+        if value is not given.constants.get(path, missing) and value != given.constants.get(path, missing):
+            return f"{kernel.arg_names[path[0]]} was {value!r}"
+    return ""
+
+
 def _number_type(value: bool | int | float) -> str:
     if isinstance(value, (bool, float)):
         return "i1" if isinstance(value, bool) else "fp32"

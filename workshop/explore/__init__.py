@@ -1,3 +1,4 @@
+# ruff: noqa: F401  lessons take these names from here
 """Pictures that move: change a number and see what a kernel does with it.
 
 Each function here returns something that a notebook shows with sliders, with or without a kernel. Outside of a notebook
@@ -9,21 +10,3 @@ from workshop.explore.launches import launch_grid, memory_traffic
 from workshop.explore.matmul import l2_tiles, recorded_products, roofline, tile_walk
 from workshop.explore.predict import Prediction, predict, predict_bytes
 from workshop.explore.softmax import online_softmax, online_softmax_steps, passes
-
-__all__ = [
-    "Prediction",
-    "difference",
-    "l2_tiles",
-    "launch_grid",
-    "memory_traffic",
-    "occupancy",
-    "online_softmax",
-    "online_softmax_steps",
-    "passes",
-    "predict",
-    "predict_bytes",
-    "programs",
-    "recorded_products",
-    "roofline",
-    "tile_walk",
-]

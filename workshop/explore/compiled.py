@@ -103,8 +103,6 @@ def _draw_programs(gpu: str, registers: int, shared_bytes: int, num_warps: int) 
     return Picture(drawing.html() + paragraph(summary), "\n".join(lines))
 
 
-# -- a difference --------------------------------------------------------------------------------------------
-
 MOST_SHOWN = 8  # lines that are shown unfolded
 
 

@@ -47,10 +47,6 @@ def choice(label: str, value, options) -> Control:
     return Control(label, value, options)
 
 
-def switch(label: str) -> Control:
-    return Control(label, False, (False, True))
-
-
 class Explorer:
     """A picture and the controls that change it.
 

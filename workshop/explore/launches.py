@@ -11,8 +11,6 @@ from workshop.explore.controls import Explorer, choice, slider
 from workshop.picture import CYCLE, READ, WIDTH, WRITE, WRONG, Drawing, Picture, count, paragraph, times
 from workshop.traffic import count_bytes
 
-# -- programs and lanes --------------------------------------------------------------------------------------
-
 MOST_ELEMENTS = 32
 BLOCK_SIZES = (2, 4, 8, 16)
 
@@ -46,7 +44,17 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
     below = 14 + math.ceil(lanes / per_line) * line_height
     drawing = Drawing(WIDTH, below + 142, f"{summary} {chosen}")
     drawing.text(0, 32, "x", weight=600)
-    elements = [_element(element, n, element // block_size, program) for element in range(lanes)]
+    elements = []
+    for element in range(lanes):  # whose it is, and whether there is an element for it
+        pid, here = element // block_size, element < n
+        elements.append({
+            "words": str(element) if here else "",
+            "color": CYCLE[pid % len(CYCLE)],
+            "crossed": not here,
+            "strong": pid == program,
+            "opacity": 0.6 if pid == program else 0.18,
+            "note": f"program {pid}" if here else f"program {pid}: no element, masked",
+        })  # fmt: skip
     for line in range(0, lanes, per_line):
         drawing.cells(left, 10 + line // per_line * line_height, side, 32, elements[line : line + per_line])
     drawing.text(0, below + 22, f"program {program}", weight=600)
@@ -59,20 +67,6 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
     html = drawing.html() + paragraph(code, "code") + paragraph(summary) + paragraph(chosen)
     return Picture(html, "\n".join([code, summary, chosen]))
 
-
-def _element(element: int, n: int, pid: int, program: int) -> dict:
-    """How a lane is drawn: whose it is, and whether there is an element for it."""
-    return {
-        "words": str(element) if element < n else "",
-        "color": CYCLE[pid % len(CYCLE)],
-        "crossed": element >= n,
-        "strong": pid == program,
-        "opacity": 0.6 if pid == program else 0.18,
-        "note": f"program {pid}" if element < n else f"program {pid}: no element, masked",
-    }
-
-
-# -- reads and writes ----------------------------------------------------------------------------------------
 
 GRID_COLUMNS, GRID_ROWS = 32, 16
 
@@ -97,28 +91,24 @@ def memory_traffic(traffic: Callable[[], Any] | Mapping[str, tuple] | Any) -> Pi
 def _draw_tensor_traffic(name: str, reads: np.ndarray, writes: np.ndarray) -> Picture:
     if reads.shape != writes.shape:
         raise ValueError(f"{name}: reads have shape {reads.shape}, writes {writes.shape}")
-    heading = f"{name}, {' × '.join(map(str, reads.shape)) or '1'}"
-    parts = []
+    heading = f"{name}, {' × '.join(map(str, reads.shape)) or '1'}: each element"
+    html, said = "", []
     if reads.any() or not writes.any():
-        parts.append((f"{heading}: each element read {times(reads)}", reads, READ, False))
+        said.append(f"{heading} read {times(reads)}")
+        html += paragraph(said[-1]) + _heat(said[-1], reads, READ, False)
     if writes.any():
-        parts.append((f"{heading}: each element written {times(writes)}{_write_faults(writes)}", writes, WRITE, True))
-    html = "".join(
-        paragraph(words, "wrong" if must_be_one and (counts != 1).any() else "")
-        + (_heat(words, counts, color, must_be_one) if counts.size else "")
-        for words, counts, color, must_be_one in parts
-    )
-    return Picture(html, "\n".join(words for words, *_ in parts))
-
-
-def _write_faults(writes: np.ndarray) -> str:
-    unwritten, twice = int((writes == 0).sum()), int((writes > 1).sum())
-    faults = [f"{unwritten} never (crossed)"] * bool(unwritten) + [f"{twice} more than once (framed)"] * bool(twice)
-    return f"; {', '.join(faults)}" if faults else ""
+        unwritten, twice = int((writes == 0).sum()), int((writes > 1).sum())
+        faults = f"; {unwritten} never (crossed)" if unwritten else ""
+        faults += f"{',' if faults else ';'} {twice} more than once (framed)" if twice else ""
+        said.append(f"{heading} written {times(writes)}{faults}")
+        html += paragraph(said[-1], "wrong" if faults else "") + _heat(said[-1], writes, WRITE, True)
+    return Picture(html, "\n".join(said))
 
 
 def _heat(label: str, counts: np.ndarray, color: str, must_be_one: bool) -> str:
     """A grid of counts; a tensor larger than the grid is shown in tiles, each with its largest count."""
+    if not counts.size:
+        return ""
     if counts.ndim < 2:
         counts, most = counts.reshape(-1), (GRID_ROWS * GRID_COLUMNS,)
     else:

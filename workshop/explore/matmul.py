@@ -117,16 +117,18 @@ def roofline(*sizes: int) -> Picture:
     """The ridge of each card; or, for square matrices of these sizes in bfloat16, the least time on an H200."""
     if not sizes:
         header = ["card", "TB/s", "TFLOP/s in bfloat16", "ridge: operations per byte"]
-        rows = [[each.name, f"{each.gbps / 1000:.1f}", f"{each.tflops:.0f}", f"{each.ridge:.0f}"] for each in CARDS]
+        ridges = {each: 1000 * each.tflops / each.gbps for each in CARDS}  # from there on arithmetic is the limit
+        rows = [[c.name, f"{c.gbps / 1000:.1f}", f"{c.tflops:.0f}", f"{ridge:.0f}"] for c, ridge in ridges.items()]
         words = "Peaks by the data sheets. A tile of 128 × 128 does 64 operations for each byte that it loads."
         return tabled(header, rows, words)
     card = next(each for each in CARDS if each.name == SHOWN)
     rows = []
     for n in sizes:
-        memory, arithmetic = card.milliseconds(n, n, n)
+        operations = 2 * n**3
+        memory, arithmetic = 3 * n**2 * 2 / card.gbps / 1e3, operations / card.tflops / 1e6  # microseconds
         limit = "memory" if memory > arithmetic else "arithmetic"
-        most = 2 * n**3 / max(memory, arithmetic) / 1e9
-        rows.append([f"{n:,}", f"{1000 * memory:,.1f} µs", f"{1000 * arithmetic:,.1f} µs", limit, f"{most:.0f}"])
+        most = operations / max(memory, arithmetic) / 1e6
+        rows.append([f"{n:,}", f"{memory:,.1f} µs", f"{arithmetic:,.1f} µs", limit, f"{most:.0f}"])
     words = f"A model from the data sheet of the {SHOWN}, not a measurement: each matrix is read or written once."
     return tabled(["m = n = k", "memory", "arithmetic", "limit", "TFLOP/s at most"], rows, words)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workshop.explore.controls import Explorer, choice, slider, switch
+from workshop.explore.controls import Control, Explorer, choice, slider
 from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, short, table
 
 # -- three passes, two and one -----------------------------------------------------------------------------
@@ -14,45 +14,27 @@ from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, 
 ROW, BLOCK, BYTES = 12, 4, 4  # elements of the row and of a block; bytes of a float32
 
 
-@dataclass(frozen=True)
-class Walk:
-    """One kernel: its passes over the row, (what it is for, whether it writes), its code, and the blocks of a row.
-
-    With more than one block, each pass is one line of the code.
-    """
-
-    passes: tuple[tuple[str, bool], ...]
-    lines: tuple[str, ...]
-    blocks: int = ROW // BLOCK
-
-    @property
-    def steps(self) -> list[tuple[int, range]]:
-        """The pass and the elements of each step."""
-        width = ROW // self.blocks
-        rows = [range(first, first + width) for first in range(0, ROW, width)]
-        return [(number, elements) for number in range(len(self.passes)) for elements in rows]
-
-
+# Of each kernel: what its passes are for, and its code, a line for each pass. Only the last pass writes.
+# A kernel of one pass has the whole row in one block.
 WALKS = {
-    "three passes": Walk(
-        (("the maximum", False), ("the sum", False), ("the result", True)),
-        (
+    "three passes": (
+        ["the maximum", "the sum", "the result"],
+        [
             "for each block:  row_max = tl.maximum(row_max, tl.max(block))",
             "for each block:  row_sum += tl.sum(tl.exp(block - row_max))",
             "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
-        ),
+        ],
     ),
-    "two passes": Walk(
-        (("maximum and sum together", False), ("the result", True)),
-        (
+    "two passes": (
+        ["maximum and sum together", "the result"],
+        [
             "for each block:  rescale row_sum to the new row_max, add the block",
             "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
-        ),
+        ],
     ),
-    "one pass": Walk(
-        (("everything", True),),
-        ("row = tl.load(…)  # all of it", "tl.store(…, tl.exp(row - tl.max(row)) / …)"),
-        blocks=1,
+    "one pass": (
+        ["everything"],
+        ["row = tl.load(…)  # all of it", "tl.store(…, tl.exp(row - tl.max(row)) / …)"],
     ),
 }
 
@@ -62,46 +44,49 @@ def passes(kernel: str = "three passes") -> Explorer:
     return Explorer(
         _draw_passes,
         kernel=choice("kernel", kernel, WALKS),
-        step=slider("step", 0, range(max(len(walk.steps) for walk in WALKS.values()) + 1), steps=True),
+        step=slider("step", 0, range(1 + max(len(_steps(each)) for each in WALKS)), steps=True),
     )
+
+
+def _steps(kernel: str) -> list[tuple[int, range]]:
+    """The pass and the elements of each step."""
+    passes = len(WALKS[kernel][0])
+    width = BLOCK if passes > 1 else ROW
+    return [(number, range(first, first + width)) for number in range(passes) for first in range(0, ROW, width)]
 
 
 def traffic(kernel: str, step: int) -> tuple[list[int], list[int]]:
     """How often each element has been read and written after `step` steps."""
-    walk = WALKS[kernel]
-    reads, writes = [0] * ROW, [0] * ROW
-    for number, elements in walk.steps[:step]:
-        for element in elements:
-            reads[element] += 1
-            writes[element] += walk.passes[number][1]
+    last, done = len(WALKS[kernel][0]) - 1, _steps(kernel)[:step]
+    reads = [sum(element in elements for _, elements in done) for element in range(ROW)]
+    writes = [sum(element in elements for number, elements in done if number == last) for element in range(ROW)]
     return reads, writes
 
 
 def _draw_passes(kernel: str, step: int) -> Picture | None:
-    walk = WALKS[kernel]
-    if step > len(walk.steps):
+    (names, lines), steps = WALKS[kernel], _steps(kernel)
+    if step > len(steps):
         return None
     reads, writes = traffic(kernel, step)
     moved = BYTES * (sum(reads) + sum(writes))
-    current, touched = walk.steps[step - 1] if step else (0, ())
-    purpose, writing = walk.passes[current]
-    now = f"Pass {current + 1} of {len(walk.passes)}: {purpose}." if step else "Before the first block."
+    current, touched = steps[step - 1] if step else (0, ())
+    now = f"Pass {current + 1} of {len(names)}: {names[current]}." if step else "Before the first block."
     summary = f"{kernel.capitalize()}: {moved} bytes moved so far; a copy of this row moves {2 * ROW * BYTES}."
-    if step == len(walk.steps):
+    if step == len(steps):
         share = 2 * ROW * BYTES / moved
         summary += f" Done: {moved // ROW} bytes for each element, at most {share:.0%} of a copy's speed."
     drawing = Drawing(WIDTH, 118, f"{now} {summary}")
     for y, name, counts, color in ((8, "read", reads, READ), (60, "written", writes, WRITE)):
         drawing.text(0, y + 27, name, weight=600)
-        strong = touched if name == "read" or writing else ()
+        strong = touched if name == "read" or current == len(names) - 1 else ()
         looks = [
             {"words": str(times), "color": color if times else None, "strong": element in strong,
              "opacity": 0.15 + 0.2 * times, "note": f"element {element}: {name} {times} times"}
             for element, times in enumerate(counts)
         ]  # fmt: skip
         drawing.cells(76, y, 48, 42, looks)
-    lit = {current} if walk.blocks > 1 else set(range(len(walk.lines)))
-    html = drawing.html() + paragraph(f"{now} {summary}") + code(list(walk.lines), lit if step else set())
+    lit = set() if not step else {current} if len(names) > 1 else {0, 1}
+    html = drawing.html() + paragraph(f"{now} {summary}") + code(lines, lit)
     return Picture(html, f"{now}\n{summary}")
 
 
@@ -135,7 +120,7 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     blocks = math.ceil(values.size / block)
     return Explorer(
         lambda without_rescale, step: _draw_online_softmax(values, block, step, not without_rescale),
-        without_rescale=switch("without rescale"),
+        without_rescale=Control("without rescale", False, (False, True)),
         step=slider("step", 0, range(blocks + 2), steps=True),
     )
 
@@ -173,22 +158,26 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     steps = online_softmax_steps(row, block, rescaling)
     dividing = step > len(steps)
     done = steps[:step]
-    now = done[-1] if done else None
-    m, d = (now.m, now.d) if now else (-np.inf, 0.0)
-    with np.errstate(invalid="ignore"):
-        output = np.exp(row - m) / d if dividing else None
-    factor = (lambda s: short(s.rescale)) if rescaling else (lambda s: "left out")
+    heights, verdict = done[-1].parts if done else np.zeros(0), ""
+    if dividing:
+        with np.errstate(invalid="ignore"):
+            heights = np.exp(row - done[-1].m) / done[-1].d
+        total = heights.sum()
+        wrong, verdict = not np.isclose(total, 1.0), "The result adds up to 1, as it must."
+        if np.isnan(total):
+            verdict = "The row is NaN: −∞ − (−∞) has no value."
+        elif wrong:
+            verdict = f"The result adds up to {short(total)}, not 1: terms in different units were added."
     header = ["block", "m before", "m", "rescale exp(m before − m)", "sum of exp(x − m)", "d"]
+    factor = (lambda s: short(s.rescale)) if rescaling else (lambda s: "left out")
     rows = [[str(k), short(s.m_old), short(s.m), factor(s), short(s.block_sum), short(s.d)] for k, s in enumerate(done)]
-    what = _step_in_words(step, steps, block, rescaling)
-    verdict = _softmax_verdict(output) if dividing else ""
-
-    drawing = _softmax_bars(row, block, step, now, output, f"{what} {verdict}".strip())
-    legend = "A bar is one term of the sum d." if not dividing else "A bar is one element of the result."
-    wrong = dividing and not np.isclose(output.sum(), 1.0)
+    what = _step_in_words(step, steps, rescaling)
+    drawing = _softmax_bars(row, block, step, heights, f"{what} {verdict}".strip())
+    legend = "A bar is one element of the result." if dividing else "A bar is one term of the sum d."
     lit = {0} if step == 0 else {7} if dividing else {2, 3, 4, 5}
-    left_out = "    (d is not rescaled)"
-    listing = [left_out if number == RESCALE and not rescaling else line for number, line in enumerate(CODE)]
+    listing = [*CODE]
+    if not rescaling:
+        listing[RESCALE] = "    (d is not rescaled)"
     html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
     html += table(header, rows) if rows else ""
     html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
@@ -196,37 +185,26 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     return Picture(html, "\n".join(filter(None, text)))
 
 
-def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: bool) -> str:
+def _step_in_words(step: int, steps: list[SoftmaxStep], rescaling: bool) -> str:
     if step == 0:
         return "Before the first block: m = −∞, d = 0."
+    now = steps[min(step, len(steps)) - 1]
     if step > len(steps):
-        last = steps[-1]
-        return f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
-    now = steps[step - 1]
+        return f"Second pass: each element is exp(x − m) / d, with m = {short(now.m)}, d = {short(now.d)}."
     if now.m == now.m_old:
         return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum does not change."
     if step == 1:
         return f"Block 0: the first maximum is {short(now.m)}."
     old, new = short(now.m_old), short(now.m)
-    grew = f"Block {step - 1}: the maximum grows from {old} to {new}"
-    if rescaling:
-        return f"{grew}, so the old sum is multiplied by exp({old} − {new}) = {short(now.rescale)}."
-    return f"{grew}, but the old sum still counts in units of exp({old})."
+    then = f"so the old sum is multiplied by exp({old} − {new}) = {short(now.rescale)}."
+    if not rescaling:
+        then = f"but the old sum still counts in units of exp({old})."
+    return f"Block {step - 1}: the maximum grows from {old} to {new}, {then}"
 
 
-def _softmax_verdict(output: np.ndarray) -> str:
-    total = output.sum()
-    if np.isnan(total):
-        return "The row is NaN: −∞ − (−∞) has no value."
-    if np.isclose(total, 1.0):
-        return "The result adds up to 1, as it must."
-    return f"The result adds up to {short(total)}, not 1: terms in different units were added."
-
-
-def _softmax_bars(row, block, step, now: SoftmaxStep | None, output, label: str) -> Drawing:
+def _softmax_bars(row, block, step, heights, label: str) -> Drawing:
     """Bars over the row's numbers: the terms of the sum so far, or the result in the last step."""
     left, side, base, full = 12, 656 / max(row.size, 8), 116, 88
-    heights = output if output is not None else now.parts if now is not None else np.zeros(0)
     drawing = Drawing(WIDTH, 196, label)
     top = max(1.0, np.nanmax(heights, initial=0.0))
     for index, value in enumerate(row):

@@ -15,7 +15,7 @@ from typing import Annotated
 from . import codec
 
 MAX_STATUS = 32 << 20
-MAX_LINES = 512
+MAX_LINES = 1024
 MAX_STEPS = 4096
 MAX_PROGRAMS = 256  # of one case
 MAX_FOUND = 4096
