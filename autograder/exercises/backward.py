@@ -24,7 +24,7 @@ from .design import (
     of_blocks,
     tried_once,
 )
-from .spec import Bound, Exercise, Mistake, bounds
+from .spec import Bound, Exercise, Mistake, Sums, bounds
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
 IGNORED = -100
@@ -180,7 +180,8 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING, FAR), long=RISING.name,
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING, FAR),
+                        long=(RISING.name,),
                         more=({"rows": 2, "columns": 20_001, "row_stride": 20_011, "values": RISING.name},
                               {"rows": 2, "columns": 20_001, "dtype": torch.bfloat16, "values": FAR.name})),
         reference=softmax_backward,
@@ -221,11 +222,13 @@ EXERCISES = (
             *(replace(MATRIX, **NEAR_1) for _ in range(2)),
             TensorArgument(("rows",), dtype=torch.float32, **NEAR_1),
             together=_activations,
+            values=(NORMAL, tried_once("small numbers", lambda *how: 1e-3 * NORMAL.fill(*how))),
             large="columns",
             more=({"rows": 6_003, "columns": 3},),  # more parts than one tile of a merge holds
         ),
         reference=lambda x, dy, rstd: (dy.double() * x.double() * rstd.double()[:, None]).sum(0),
-        bounds=SUMS,
+        bounds={dtype: Bound(1e-5, 1e-40) for dtype in SUMS},
+        sums=lambda x, dy, rstd: Sums(max(len(x), 1), (x.double() * dy * rstd[:, None]).abs().sum(0), 2.0**-22),
         output_dtype=torch.float32,
         same_bits=True,
     ),

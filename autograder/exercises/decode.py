@@ -135,7 +135,7 @@ def _tokens_of_zeros(q, k, k_scale, v, v_scale):
 
 HALF = ("float16", "bfloat16")
 SHORTER = {"tokens": (RAGGED, WHOLE)}
-ONE_FAR = "long, with one large score"
+ONE_FAR, FEW_TOKENS = "long, with one large score", "few"
 PLAIN = Values("", fill=lambda *tensors: tensors)
 # They show whether a key was rounded to half precision. More than once: a score that is far above the others hides what
 # is wrong with them.
@@ -153,7 +153,7 @@ SCORED = (
     PLAIN,
     # each block must rescale what was there; and scores of which exp overflows
     tried_once("ascending scores", _scored(-40, 40, 0.1), "ascending", **SHORTER),
-    tried_once("huge scores", _scored(150, 150), "huge", **SHORTER),
+    tried_once("huge scores", _scored(150, 150), "huge", tokens=(*SHORTER["tokens"], FEW_TOKENS)),
     NO_QUERY,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
@@ -173,6 +173,7 @@ DIMENSIONS = (
         (
             *of_blocks(130, 777, 128, 256),
             Level("one", fixed(1), once=True, only_with={"heads": ("few",)}),
+            Level(FEW_TOKENS, between(2, 60), once=True, only_with={"values": ("huge scores",), "heads": ("few",)}),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("many", odd(3000, 5000), once=True, only_with={"values": (ONE_ABOVE.name,)}),
             Level("more", odd(9000, 9700), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),

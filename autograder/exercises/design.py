@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, cycle, product
 
 import torch
 
@@ -355,7 +355,7 @@ class Inputs:
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
     gradients: arguments whose gradients are judged in some of the cases: number -> name. incoming: the dimensions of
     the output; none if it is one number.
-    long: the name of the kind of values in `beyond`, if ordinary ones hide what a loop over a long row leaves out.
+    long: the kinds of values in `beyond`, if ordinary ones hide what a loop over a long row leaves out.
     outputs: the names of the outputs, if the function returns several. A case judges one of them.
     """
 
@@ -371,7 +371,7 @@ class Inputs:
     gradients: Mapping[int, str] = field(default_factory=dict)
     incoming: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    long: str = ""
+    long: tuple[str, ...] = ("",)
     derived: Callable[[Mapping[str, int]], dict[str, int]] = lambda sizes: {}
 
     @property
@@ -581,37 +581,38 @@ class Inputs:
     def beyond(
         self, bounds: Sequence[int], divisors: Sequence[int], reached: Mapping[str, int], generator
     ) -> list[Case]:
-        """Cases in which one dimension is well beyond a bound that few cases have reached, and others are small.
+        """Cases in which one dimension is a bound that few cases have reached, or well beyond it; others are small.
 
         Of the bounds the largest that can be afforded, and one of the others: what begins at a size mostly goes on. And
         cases in which each dimension is an odd multiple of a divisor.
         """
-        found, bounds = [], sorted({*bounds, *(2 * n for n in bounds)})  # what is shared out has a rest
-        for each in self.dimensions:
+        found: list[tuple[dict[str, int], str]] = []
+        twice, turn = sorted({*bounds, *(2 * n for n in bounds)}), cycle(self.long)  # what is shared out has a rest
+        for each, ends in product((each for each in self.dimensions if each.large), (twice, bounds)):
             small = {d.name: min(level.draw(generator) or 1 for level in d.sizes) for d in self.dimensions}
             small |= {d.name: integer(generator, 1, 2) for d in self.dimensions if d.large}
             least = small | {d.name: 1 for d in self.dimensions if d.large}
-            longer = [{each.name: odd(n + 2, n + n // 8)(generator)} for n in bounds if each.large]
+            longer = [{each.name: n if ends is bounds else odd(n + 2, n + n // 8)(generator)} for n in ends]
             longer = [more for more in longer if more[each.name] > reached.get(each.name, 0)]
             tried = ([small | more, least | more] for more in longer)
             tried = (next((sizes for sizes in both if self._affordable(sizes, each.name)), None) for both in tried)
             fit = [sizes for sizes in tried if sizes]
-            found += fit[-1:] + [choice(generator, fit[:-1])] if len(fit) > 1 else fit
+            found += [(sizes, kind) for sizes in fit[-1:] for kind in (self.long if ends is twice else [next(turn)])]
+            found += [(choice(generator, fit[:-1]), next(turn))] if len(fit) > 1 else []
         for n in divisors:
             odds = odd(1, 5 if n < 100 else 1)
-            found.append(
-                {d.name: n * odds(generator) if d.large else d.sizes[0].draw(generator) for d in self.dimensions}
-            )
-        return [case for sizes in found for case in self._of_sizes(sizes, generator)]
+            sizes = {d.name: n * odds(generator) if d.large else d.sizes[0].draw(generator) for d in self.dimensions}
+            found.append((sizes, self.long[0]))
+        return [case for sizes, kind in found for case in self._of_sizes(sizes, kind, generator)]
 
     def _affordable(self, sizes: dict[str, int], long: str) -> bool:
         """Whether an ordinary case can have these sizes. Many rows are many programs, of a whole block each."""
         most = MOST_ROWS if long == self.large and len(self.dimensions) > 1 else MOST_LONG
         return sizes[long] <= most and self._most_elements(sizes, (long,)) <= MOST_IN_A_CASE
 
-    def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
+    def _of_sizes(self, sizes: dict[str, int], kind: str, generator: torch.Generator) -> list[Case]:
         """The cases of these sizes: of each output, and of each gradient."""
-        facts = sizes | self._plain_numbers(generator) | {"values": self.long}
+        facts = sizes | self._plain_numbers(generator) | {"values": kind}
         picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
         dtypes = dict.fromkeys((self.dtypes[0], choice(generator, self.dtypes)))
         each = [(dtype, pick, gradient) for dtype in dtypes for pick in picks for gradient in gradients]

@@ -94,7 +94,8 @@ def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: 
     both = ("m", sides), ("n", n or sides)
     m, n = (Dimension(name, sizes, LONG_SIDE if sizes is SIDE else ()) for name, sizes in both)
     dimensions = m, n, Dimension("k", depth)
-    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first + IN_HALF, together=together, long=VALUES[1].name)
+    long = (VALUES[1].name,)
+    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first + IN_HALF, together=together, long=long)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -163,6 +163,8 @@ AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
 LARGE_END = tried_once("some large last elements", _large_end, "huge", rows=())
+LOW = tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)})
+HIDDEN = tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")})
 FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
 ROW_VALUES = (
     Values("", fill=_levels),
@@ -176,11 +178,11 @@ ROW_VALUES = (
     # exp of the first element overflows if only the maximum of a later block is subtracted
     tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
     tried_once("ascending rows", _ascending, "ascending", **PRECISE),
-    tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)}),
+    LOW,
 )
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
-    tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")}),
+    HIDDEN,
     tried_once("few numbers among -inf", _few_seen, "masked", **OWN_ROWS),
     tried_once("one row all -inf", normal_but((0, -torch.inf)), "all-masked", **OWN_ROWS),
 )
@@ -224,7 +226,7 @@ def rows_of_a_softmax(
         values,
         first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}, *first),
         large="rows",
-        long=LARGE_END.name,
+        long=tuple(each.name for each in values if each in (LARGE_END, LOW, HIDDEN)),
     )
 
 

@@ -110,6 +110,7 @@ def _below_zero(shape, dtype, generator):
     largest = 14 if dtype == torch.float16 else 120
     x = -(2 ** torch.linspace(largest, 2, m))[:, None] * (1 + torch.rand(shape, generator=generator))
     x[m // 2] = -torch.inf
+    x[m // 4, shape[1] // 2] = -0.0  # as bits it is the lowest number
     return x
 
 
