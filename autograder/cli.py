@@ -17,7 +17,7 @@ import symtable
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from .classroom import interrupt
@@ -38,7 +38,13 @@ def main(arguments: list[str] | None = None) -> int:
     of_a_class = COMMANDS[options.command].calls
     atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
     gc.set_threshold(100_000, 20, 50)  # to look for garbage took a fifth of a judgement's own time
-    _without_what_no_command_uses()
+    # Seconds of imports against which there is no option; only a process that is all ours may keep them out.
+    # jsonschema takes this one, where it is installed, for formats that no notebook has.
+    sys.modules.setdefault("rfc3987_syntax", None)
+    for name in ("assignment_list", "course_list", "formgrader", "validate_assignment"):  # nbgrader's, for a server
+        extension = types.ModuleType(f"nbgrader.server_extensions.{name}")
+        extension.__getattr__ = lambda name: None
+        sys.modules.setdefault(extension.__name__, extension)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
@@ -61,17 +67,6 @@ def main(arguments: list[str] | None = None) -> int:
         return interrupt.STOPPED
 
 
-def _without_what_no_command_uses() -> None:
-    """Keep seconds of imports out, against which there is no option. Only a process that is all ours may do it."""
-    # jsonschema takes it, where it is installed, for formats that no notebook has.
-    sys.modules.setdefault("rfc3987_syntax", None)
-    # nbgrader imports with itself what it adds to a Jupyter server.
-    for name in ("assignment_list", "course_list", "formgrader", "validate_assignment"):
-        extension = types.ModuleType(f"nbgrader.server_extensions.{name}")
-        extension.__getattr__ = lambda name: None
-        sys.modules.setdefault(extension.__name__, extension)
-
-
 def _told(error: Exception, options: argparse.Namespace) -> str:
     """The line for an error that the call, or this machine, is the cause of; "" for any other one."""
     kinds = {kind.__name__ for kind in type(error).__mro__}  # by their names: nothing is imported for an error
@@ -82,12 +77,7 @@ def _told(error: Exception, options: argparse.Namespace) -> str:
     return str(error) if kinds & ONE_LINE else ""
 
 
-# -- the commands and their options ------------------------------------------------------------------------------
-
-Option = tuple[str, dict]
-
-
-def _option(name: str, **how) -> Option:
+def _option(name: str, **how) -> tuple[str, dict]:
     if "dest" in how and ("type" in how or how.get("action") == "append"):
         how = {"metavar": name.lstrip("-").upper()} | how
     return name, how
@@ -132,13 +122,12 @@ class Command:
     """A command's help and options. Without `calls`, the function of its name in this module gets the options.
 
     calls: of a command for a class, a function, or module:function in classroom/. It gets the course and, by their
-    names, the options and what is in `more`. What it returns prints itself, and has an exit status.
+    names, the options. What it returns prints itself, and has an exit status.
     """
 
     help: str
     calls: str | Callable = ""
-    options: tuple[Option, ...] = ()
-    more: dict = field(default_factory=dict)
+    options: tuple[tuple[str, dict], ...] = ()
 
 
 def _of_a_class(options: argparse.Namespace) -> int:
@@ -149,15 +138,17 @@ def _of_a_class(options: argparse.Namespace) -> int:
     if isinstance(work, str):
         module, function = work.split(":")
         work = getattr(importlib.import_module(f".classroom.{module}", __package__), function)
-    given = {how.get("dest") or name.lstrip("-").replace("-", "_") for name, how in command.options}
-    course = Course.open(options.course, options.db)
-    report = work(course=course, **{name: getattr(options, name) for name in given}, **command.more)
+    names = (how.get("dest") or name.lstrip("-").replace("-", "_") for name, how in command.options)
+    given = {name: getattr(options, name) for name in names}
+    if "workers" in given:  # it grades, which may take long
+        given["progress"] = lambda line: print(line, file=sys.stderr)
+    report = work(course=Course.open(options.course, options.db), **given)
     report.print()
     return report.status
 
 
 def _export(course, system, into, to, column, scale):
-    from .classroom.reports.export import export
+    from .classroom.standing import export
 
     if not system:
         return export(course, to)
@@ -170,7 +161,6 @@ def _export(course, system, into, to, column, scale):
     return export_for(course, system, into, to, columns=dict(said.split("=", 1) for said in column), scale=scale)
 
 
-SAYING = {"progress": lambda line: print(line, file=sys.stderr)}
 COMMANDS = {
     "check": Command("judge one answer file or notebook", options=(
         _option("exercise"),
@@ -197,10 +187,9 @@ COMMANDS = {
     "build": Command("write notebooks/ from solutions/", options=(
         _option("--check", action="store_true", help="write nothing; fail if notebooks/ differs"),
     )),
-    "run": Command("collect, grade, feedback, report and export in one go", "run:run",
-                   (*COLLECTING, TO, *GRADING), SAYING),
+    "run": Command("collect, grade, feedback, report and export in one go", "run:run", (*COLLECTING, TO, *GRADING)),
     "collect": Command("take filled notebooks from a folder or a zip", "intake.collect:collect", COLLECTING),
-    "grade": Command("judge what was collected", "grading.grade:grade", (*CHOOSING, *GRADING), SAYING),
+    "grade": Command("judge what was collected", "grading.grade:grade", (*CHOOSING, *GRADING)),
     "feedback": Command("write a page for each student", "reports.feedback:feedback"),
     "report": Command("write one page about the class", "reports.report:report"),
     "export": Command("write the grades as CSV", _export, (TO, *FILLING)),
@@ -243,9 +232,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-# -- check -------------------------------------------------------------------------------------------------------
-
-
 def _check(options) -> int:
     from .box import started_early
 
@@ -286,16 +272,13 @@ def _read_answer(path: Path, exercise) -> str:
         raise CallError(f"{path.name} is neither .py nor .ipynb; give a Python file or a notebook")
     try:
         content = read_bounded(path)
-        if path.suffix == ".py":
-            source = content.decode("utf-8-sig")
-        else:
-            source = from_notebook({"cells": cells_of(content)}, exercise)
+        is_script = path.suffix == ".py"
+        source = content.decode("utf-8-sig") if is_script else from_notebook({"cells": cells_of(content)}, exercise)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        if isinstance(error, UnicodeDecodeError):
-            reason = "it is not UTF-8 text"
+        not_text = isinstance(error, UnicodeDecodeError)
+        reason = "it is not UTF-8 text" if not_text else getattr(error, "strerror", None) or error
         raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
-    if path.suffix == ".ipynb" and not source:
+    if not (is_script or source):
         raise CallError(f"{path.name} has no answer to {exercise.name}; it should define {exercise.signature}")
     _require_entry(path, source, exercise)
     return source
@@ -314,22 +297,14 @@ def _require_entry(path: Path, source: str, exercise):
     inside = exercise.signature.partition("(")[2].partition(")")[0]
     wanted = len([name for name in inside.split(",") if name.strip()])
     functions = [node.args for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
-    if functions and not _takes(functions[-1], wanted):
-        takes = "…"
-        with contextlib.suppress(RecursionError):
-            takes = ast.unparse(functions[-1])[:80]
-        called = f"{exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}"
-        raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
-
-
-def _takes(arguments: ast.arguments, count: int) -> bool:
-    positional = len(arguments.posonlyargs) + len(arguments.args)
-    required = positional - len(arguments.defaults)
-    keywords = sum(default is None for default in arguments.kw_defaults)
-    return required <= count and (count <= positional or arguments.vararg is not None) and not keywords
-
-
-# -- selftest ----------------------------------------------------------------------------------------------------
+    for takes in functions[-1:]:
+        most = len(takes.posonlyargs) + len(takes.args)
+        if None in takes.kw_defaults or wanted < most - len(takes.defaults) or (wanted > most and not takes.vararg):
+            shown = "…"
+            with contextlib.suppress(RecursionError):
+                shown = ast.unparse(takes)[:80]
+            called = f"{exercise.entry}({shown}) cannot be called with {many(wanted, 'argument', 'arguments')}"
+            raise CallError(f"{path.name}: {called}; expected {exercise.signature}")
 
 
 def _selftest(options) -> int:

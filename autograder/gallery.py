@@ -5,12 +5,10 @@ them in `EDITS`. An answer that needs a version of Triton gets the slug not-in-t
 says so in its first line, `# needs triton<3.9`; an edit in its field `needs`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import runpy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -81,56 +79,39 @@ class Known:
 
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Known]:
-    """The answers of a gallery, for `exercises` or for all that exist, right ones first.
-
-    Raises BadEdit if an edit does not apply. The message names the edit.
-    """
-    wanted = set(exercises or EXERCISES)
-    found = [known for kind in ("right", "wrong") for known in _files(folder, kind, wanted)]
-    for path in sorted((folder / "wrong").glob("*.py")):
-        if path.stem in wanted:
-            found += _edits(path, {known.name: known.source for known in found if known.exercise == path.stem})
+    """The answers of a gallery, of all or of `exercises`, right ones first. BadEdit names an edit that fails."""
+    wanted, found = set(exercises or EXERCISES), []
+    for path in (path for kind in ("right", "wrong") for path in sorted((folder / kind).glob("*/*.py"))):
+        if path.parent.name in wanted:
+            source = path.read_text(encoding="utf-8")
+            slug = path.stem.split("__")[0] if path.parts[-3] == "wrong" else None
+            needs = re.match(r"# needs (\S+)$", source, re.M)
+            found.append(Known(path, path.stem, path.parent.name, source, slug, needs[1] if needs else ""))
+    for path in (path for path in sorted((folder / "wrong").glob("*.py")) if path.stem in wanted):
+        right = {known.name: known.source for known in found if known.exercise == path.stem}
+        for edit in runpy.run_path(str(path))["EDITS"]:
+            name = f"{edit.slug}__{edit.name}"
+            try:
+                source = edit.applied_to(solution(path.stem) if edit.of == SOLUTION else right[edit.of])
+            except KeyError:
+                raise BadEdit(f"{path}: {name}: there is no right answer {edit.of}") from None
+            except BadEdit as error:
+                raise BadEdit(f"{path}: {name}: {error}") from None
+            found.append(Known(path, name, path.stem, source, edit.slug, edit.needs))
     return sorted(found, key=lambda known: (known.slug is not None, known.exercise, known.name))
-
-
-def _files(folder: Path, kind: str, exercises: set[str]) -> Iterator[Known]:
-    for path in (path for exercise in exercises for path in (folder / kind / exercise).glob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        slug = path.stem.split("__")[0] if kind == "wrong" else None
-        needs = re.match(r"# needs (\S+)$", source, re.M)
-        yield Known(path, path.stem, path.parent.name, source, slug, needs[1] if needs else "")
-
-
-def _edits(path: Path, right: dict[str, str]) -> Iterator[Known]:
-    for edit in runpy.run_path(str(path))["EDITS"]:
-        name = f"{edit.slug}__{edit.name}"
-        try:
-            source = edit.applied_to(solution(path.stem) if edit.of == SOLUTION else right[edit.of])
-        except KeyError:
-            raise BadEdit(f"{path}: {name}: there is no right answer {edit.of}") from None
-        except BadEdit as error:
-            raise BadEdit(f"{path}: {name}: {error}") from None
-        yield Known(path, name, path.stem, source, edit.slug, edit.needs)
 
 
 @cache
 def solution(exercise: str) -> str:
-    """The course's solution of an exercise, below what it takes of the one that it rests on, and the imports it uses.
-
-    Raises BadEdit if this copy of the course has no solutions.
-    """
+    """A solution, below the imports that it uses and what it takes of the one it rests on. BadEdit if there is none."""
     cell = hints.answer_cell(exercise)
     if cell is None:
         raise BadEdit(f"the solution of {exercise} is not part of this copy of the course")
-    text = cell[0]
-    if before := hints.answer_cell(EXERCISES[exercise].rests_on):
-        text = from_history([before[0], text], [EXERCISES[exercise].entry])
+    about, text = EXERCISES[exercise], cell[0]
+    if before := hints.answer_cell(about.rests_on):
+        text = from_history([before[0], text], [about.entry])
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    script = hints.SOLUTIONS / f"{EXERCISES[exercise].notebook}.py"
-    imports = [
-        ast.unparse(node)
-        for node in ast.parse(script.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and any((each.asname or each.name) in used for each in node.names)
-    ]
-    return "\n".join([*imports, "", "", text.strip(), ""])
+    script = ast.parse((hints.SOLUTIONS / f"{about.notebook}.py").read_text(encoding="utf-8"))
+    imports = [node for node in script.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    needed = [node for node in imports if any((each.asname or each.name) in used for each in node.names)]
+    return "\n".join([*map(ast.unparse, needed), "", "", text.strip(), ""])

@@ -60,9 +60,6 @@ class BuildError(ValueError):
     """A script that cannot be built. The message is one line that names the place."""
 
 
-# -- from script to notebooks -----------------------------------------------------------------------------
-
-
 def source_notebook(script: Path) -> NotebookNode:
     """The nbgrader source notebook of a lesson script, with solutions. No cell is run.
 
@@ -81,7 +78,14 @@ def source_notebook(script: Path) -> NotebookNode:
             _mark(cell, markers, script)
         if cell.cell_type == "markdown" and not cell.id.startswith("hints-"):
             cell.source = explain(with_recorded_numbers(cell.source, script.name), left)
-    _expect_pairs(nb, script)
+    ids = [cell.id for cell in nb.cells]
+    if twice := next((cell_id for cell_id in ids if ids.count(cell_id) > 1), None):
+        raise BuildError(f"{script.name}: {twice} is there twice")
+    answered = {cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    checked = {cell_id.removeprefix("check-") for cell_id in ids if cell_id.startswith("check-")}
+    for exercise in sorted(answered ^ checked):
+        missing = "check" if exercise in answered else "answer"
+        raise BuildError(f'{script.name}: {exercise} has no cell marked {missing}="{exercise}"')
     nb.metadata = nbformat.from_dict(_NOTEBOOK_METADATA)
     nb.nbformat, nb.nbformat_minor = 4, 5
     nbformat.validate(nb)
@@ -92,28 +96,26 @@ def with_recorded_numbers(text: str, script: str) -> str:
     """The text with each `{{…}}` replaced by its measured number. Raises BuildError when there is no such number."""
 
     def number(match: re.Match) -> str:
+        file, size, *which = (part.strip() for part in match[1].split(";"))
         try:
-            return _recorded_number(*(part.strip() for part in match[1].split(";")))
+            results = recorded(file)
+            if size == "about" and not which:
+                return results.caption()
+            provider, unit = which
+            speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
+            row = speeds[provider]
+            if unit.startswith("× "):
+                factor = row.gbps.median / speeds[unit[2:]].gbps.median
+                return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
+            if unit == "of copy":
+                return f"{row.of_copy:.0%}"
+            if unit == "GB/s":
+                return f"{row.gbps.median:,.0f}"
+            raise ValueError(unit)
         except (FileNotFoundError, StopIteration, TypeError, ValueError, KeyError):
             raise BuildError(f"{script}: {match[0]} names no recorded number") from None
 
     return _RECORDED.sub(number, text)
-
-
-def _recorded_number(file: str, size: str, provider: str = "", unit: str = "") -> str:
-    results = recorded(file)
-    if size == "about" and not provider:
-        return results.caption()
-    speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
-    row = speeds[provider]
-    if unit == "GB/s":
-        return f"{row.gbps.median:,.0f}"
-    if unit == "of copy":
-        return f"{row.of_copy:.0%}"
-    if unit.startswith("× "):
-        factor = row.gbps.median / speeds[unit[2:]].gbps.median
-        return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
-    raise ValueError(unit)
 
 
 def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
@@ -127,8 +129,17 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
         raise BuildError(f'{script.name}: {marker}="{exercise}" belongs in {EXERCISES[exercise].notebook}.py')
     name, kind = _MARKERS[marker]
     cell.id = name.format(exercise)
-    if marker == "hints":
-        cell.source = hints_markdown(exercise, script.parents[1])
+    if marker == "hints":  # folded HTML details, which every notebook viewer can show
+        rungs = ladder(exercise, script.parents[1] / "workshop" / "hints")
+        if not rungs:
+            raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
+        if tuple(title for title, _ in rungs) != RUNGS:
+            raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
+        folded = [
+            f"<details><summary>Hint {step} of {len(rungs)}: {title}</summary>\n\n{body}\n\n</details>"
+            for step, (title, body) in enumerate(rungs, 1)
+        ]
+        cell.source = "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
     if marker == "check" and cell.source.strip() != f'check("{exercise}")':
         raise BuildError(f'{script.name}: the cell check="{exercise}" must hold check("{exercise}") alone')
     if marker == "check":  # in a new kernel this cell works by itself
@@ -136,32 +147,6 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
         cell.metadata.nbgrader = NotebookNode(grade_id=cell.id, schema_version=3, task=False, **kind, **points)
-
-
-def _expect_pairs(nb: NotebookNode, script: Path) -> None:
-    ids = [cell.id for cell in nb.cells]
-    for cell_id in ids:
-        if ids.count(cell_id) > 1:
-            raise BuildError(f"{script.name}: {cell_id} is there twice")
-    answered = {cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("solution")}
-    checked = {cell_id.removeprefix("check-") for cell_id in ids if cell_id.startswith("check-")}
-    for exercise in sorted(answered ^ checked):
-        missing = "check" if exercise in answered else "answer"
-        raise BuildError(f'{script.name}: {exercise} has no cell marked {missing}="{exercise}"')
-
-
-def hints_markdown(exercise: str, root: Path = ROOT) -> str:
-    """The hints of an exercise as folded HTML details, which every notebook viewer can show."""
-    rungs = ladder(exercise, root / "workshop" / "hints")
-    if not rungs:
-        raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
-    if tuple(title for title, _ in rungs) != RUNGS:
-        raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
-    folded = [
-        f"<details><summary>Hint {step} of {len(rungs)}: {title}</summary>\n\n{body}\n\n</details>"
-        for step, (title, body) in enumerate(rungs, 1)
-    ]
-    return "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
 
 
 class ClearToStarters(ClearSolutions):
@@ -179,8 +164,7 @@ RELEASE = (LockCells, ClearToStarters, ClearOutput, CheckCellMetadata, ComputeCh
 
 def release(source: NotebookNode) -> NotebookNode:
     """The student notebook of a source notebook: no solutions, no outputs, graded cells locked."""
-    nb = nbformat.from_dict(source)
-    resources: dict = {}
+    nb, resources = nbformat.from_dict(source), {}
     for preprocessor in RELEASE:
         nb, resources = preprocessor().preprocess(nb, resources)
     return nb
@@ -231,49 +215,37 @@ def public_address(root: Path) -> str:
     return project.get("urls", {}).get("Repository", "").removesuffix(".git").rstrip("/")
 
 
-def badges(address: str, file: str) -> str:
-    """Markdown: open this file of the repository in Colab, Codespaces or Binder."""
-    place = address.removeprefix("https://github.com/")
-    colab, binder = "https://colab.research.google.com", "https://mybinder.org"
-    return " ".join(
-        f"[![Open in {name}]({image})]({target})"
-        for name, image, target in (
-            ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
-            ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
-            ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
-        )
-    )
-
-
 def standing_alone(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
-    """A copy of a released notebook for online/, without any file beside it."""
-    alone = copy.deepcopy(notebook)
-    for cell in alone.cells:
-        if cell.cell_type == "markdown":
-            cell.source = with_addresses(cell.source, address)
-    group = "online-jax" if name in _JAX else "online"
-    first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
-    alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
-    alone.cells.insert(0, new_markdown_cell(badges(address, f"online/{name}.ipynb"), id="badges"))
-    return alone
+    """A copy of a released notebook for online/, without any file beside it.
 
-
-def with_addresses(markdown: str, address: str) -> str:
-    """The text with each file of the repository as an address: figures as they are, pages as GitHub shows them."""
+    Each file of the repository is an address in it: figures as they are, pages as GitHub shows them. It begins with
+    badges that open it in Colab, Codespaces and Binder.
+    """
+    place, file = address.removeprefix("https://github.com/"), f"online/{name}.ipynb"
+    colab, binder = "https://colab.research.google.com", "https://mybinder.org"
 
     def whole(match: re.Match) -> str:
         path = match[2] if match[1] else f"notebooks/{match[2]}"
         if path.endswith((".svg", ".png")):
-            return f"{address.replace('https://github.com/', 'https://raw.githubusercontent.com/')}/main/{path}"
+            return f"https://raw.githubusercontent.com/{place}/main/{path}"
         if path.endswith(".ipynb"):
-            place = address.removeprefix("https://github.com/")
-            return f"https://colab.research.google.com/github/{place}/blob/main/online/{Path(path).name}"
+            return f"{colab}/github/{place}/blob/main/online/{Path(path).name}"
         return f"{address}/blob/main/{path}"
 
-    return _RELATIVE.sub(whole, markdown)
-
-
-# -- files ------------------------------------------------------------------------------------------------
+    alone = copy.deepcopy(notebook)
+    for cell in (cell for cell in alone.cells if cell.cell_type == "markdown"):
+        cell.source = _RELATIVE.sub(whole, cell.source)
+    group = "online-jax" if name in _JAX else "online"
+    first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
+    alone.cells.insert(first, new_code_cell(_ALONE.format(address=address, group=group), id="install"))
+    services = (
+        ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
+        ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
+        ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
+    )
+    badges = " ".join(f"[![Open in {service}]({image})]({target})" for service, image, target in services)
+    alone.cells.insert(0, new_markdown_cell(badges, id="badges"))
+    return alone
 
 
 def scripts(root: Path = ROOT) -> list[Path]:
@@ -285,10 +257,7 @@ def scripts(root: Path = ROOT) -> list[Path]:
 
 
 def build(check: bool = False, root: Path = ROOT) -> int:
-    """Writes notebooks/*.ipynb under `root`. With `check`, it only compares. Returns the exit status, 0 or 1.
-
-    Every notebook is built before the first one is written. Raises BuildError.
-    """
+    """Writes notebooks/, all or none; with `check`, only compares. Returns the exit status. Raises BuildError."""
     folder = root / "notebooks"
     released = {script.stem: release(source_notebook(script)) for script in scripts(root)}
     wanted = {folder / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in released.items()}
@@ -310,24 +279,17 @@ def build(check: bool = False, root: Path = ROOT) -> int:
 
 
 def write_course(course: Path, root: Path = ROOT) -> list[str]:
-    """Writes source/ and release/ of an nbgrader course directory. Returns the names of the assignments.
-
-    There is one assignment per notebook. Its figures are copied beside it, so that nbgrader copies them too.
-    """
+    """Writes source/ and release/ of an nbgrader course, with the figures; returns the names of the assignments."""
     made = {script.stem: source_notebook(script) for script in scripts(root)}
     for assignment, source in made.items():
-        for step, nb in (("source", source), ("release", release(source))):
-            _write_assignment(course / step / assignment, assignment, nb, root)
+        for step, notebook in (("source", source), ("release", release(source))):
+            folder, text = course / step / assignment, to_text(notebook)
+            folder.mkdir(parents=True, exist_ok=True)
+            for figure in sorted(set(_FIGURE.findall(text))):
+                original, target = root / "assets" / figure, folder / "assets" / figure
+                if not original.is_file():
+                    raise BuildError(f"{assignment}: there is no assets/{figure}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(original, target)
+            (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())
     return list(made)
-
-
-def _write_assignment(folder: Path, assignment: str, nb: NotebookNode, root: Path) -> None:
-    text = to_text(nb)
-    folder.mkdir(parents=True, exist_ok=True)
-    for figure in sorted(set(_FIGURE.findall(text))):
-        original, target = root / "assets" / figure, folder / "assets" / figure
-        if not original.is_file():
-            raise BuildError(f"{assignment}: there is no assets/{figure}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(original, target)
-    (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())

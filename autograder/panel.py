@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -53,7 +52,6 @@ def _mark(case) -> str:
 
 
 def _counted(cases) -> str:
-    """How many cases passed."""
     passed, ran = sum(case.passed for case in cases), sum(case.ran for case in cases)
     count = many(len(cases), "case", "cases")
     if passed == len(cases):
@@ -65,8 +63,6 @@ def _words(text: str) -> Markup:
     """Text as HTML: what stands between backticks is code."""
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>"))
 
-
-# -- the map of a failure ----------------------------------------------------------------------------------
 
 _LEFT, _RIGHT, _WIDTH, _LINE = 92, 680, 580, 24  # pixels
 _LEAST = 3  # pixels of the narrowest run
@@ -84,49 +80,32 @@ _LEGEND = {
 _NO_FAULT = ("right", "gap", "masked")
 
 
-class _Box(NamedTuple):
-    """Neighbouring elements of one state, in pixels. `color` is that of a block."""
-
-    state: str
-    x: float
-    y: float
-    width: float
-    color: str
-    note: str
-
-
-def _boxes(drawn) -> list[_Box]:
-    """Rows of an output as strips in the colours of the launch grid; none where the map's words say as much.
-
-    That is where all is of one state, or scattered in many small pieces.
-    """
+def _boxes(drawn) -> list[dict]:
+    """Rows of an output as strips in the colours of the launch grid; none if all is of one state, or scattered."""
     states = {run.state for row in drawn.rows for run in row.runs}
     if len(states) == 1 or max(len(row.runs) for row in drawn.rows) > MOST_RUNS:
         return []
-    boxes, tail = [], _tail(drawn)
+    tail, _ = _scale(drawn)
+    boxes, masked = [], [("masked", tail)] * bool(tail)
     for number, row in enumerate(drawn.rows):
         start = 0
-        for state, length in [*((run.state, run.length) for run in row.runs), *([("masked", tail)] if tail else [])]:
+        for state, length in [*((run.state, run.length) for run in row.runs), *masked]:
             boxes += _run(drawn, state, start, start + length, 4 + number * _LINE)
             start += length
-    return sorted(boxes, key=lambda box: box.state not in _NO_FAULT)  # a narrow one lies over its neighbours
+    return sorted(boxes, key=lambda box: box["state"] not in _NO_FAULT)  # a narrow one lies over its neighbours
 
 
-def _tail(drawn) -> int:
-    """The masked lanes of the last block; no more than the row has elements."""
-    return min(-drawn.columns % drawn.block, drawn.columns) if drawn.block else 0
+def _scale(drawn) -> tuple[int, float]:
+    """The masked lanes of the last block, no more than the row has elements; pixels of an element."""
+    tail = min(-drawn.columns % drawn.block, drawn.columns) if drawn.block else 0
+    return tail, _WIDTH / (drawn.columns + tail)
 
 
-def _scale(drawn) -> float:
-    """Pixels of an element."""
-    return _WIDTH / (drawn.columns + _tail(drawn))
-
-
-def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
-    """A run as boxes: one for each block where it is right, one for each element in a short row."""
+def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[dict]:
+    """A run as boxes, in pixels: one for each block where it is right, one for each element in a short row."""
     from workshop.picture import CYCLE
 
-    single, scale = drawn.columns <= _SINGLE, _scale(drawn)
+    single, (_, scale) = drawn.columns <= _SINGLE, _scale(drawn)
     step = 1 if single else drawn.block if state == "right" else 0
     inner = range((start // step + 1) * step, end, step) if step else ()
     for at, after in itertools.pairwise([start, *inner, end]):
@@ -134,12 +113,13 @@ def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
         color = CYCLE[at // (drawn.block or end) % len(CYCLE)] if state == "right" else ""
         what = "lanes" if drawn.lanes else "elements"
         place = f"{what} {at} to {after - 1}: " if after - at > 1 else f"{what[:-1]} {at}: "
-        yield _Box(state, x, y, min(width, _RIGHT - x), color, ("" if state == "masked" else place) + _LEGEND[state])
+        note = ("" if state == "masked" else place) + _LEGEND[state]
+        yield {"state": state, "x": x, "y": y, "width": min(width, _RIGHT - x), "color": color, "note": note}
 
 
 def _ticks(drawn) -> list[tuple[float, str, int]]:
     """(x, anchor, number) below the strips: where blocks begin, where the tensor ends, and the end of the row."""
-    scale, columns = _scale(drawn), drawn.columns
+    (_, scale), columns = _scale(drawn), drawn.columns
     first, *others = drawn.rows[0].runs
     places = [0, first.length] if others and others[0].state in ("gap", "outside") else [0]
     if drawn.block and not drawn.lanes:

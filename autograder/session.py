@@ -69,10 +69,9 @@ class Session:
     def edited_since(self, exercise: str, latest: Run | None) -> bool:
         """Whether the saved notebook is newer than this run and holds another text in the answer cell."""
         file, saved = notebook_file(self.shell), self.saved_answer(exercise)
-        if not (latest and latest.text and file and saved):
-            return False
         with contextlib.suppress(OSError):
-            return file.stat().st_mtime > latest.at and saved.text.strip() != latest.text.strip()
+            if latest and latest.text and file and saved:
+                return file.stat().st_mtime > latest.at and saved.text.strip() != latest.text.strip()
         return False
 
     def saved_answer(self, exercise: str) -> Saved | None:

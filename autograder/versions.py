@@ -1,9 +1,4 @@
-"""What is installed here, and names that learners write and only some versions of Triton have.
-
-It imports none of what it names.
-"""
-
-from __future__ import annotations
+"""What is installed here, and names that only some versions of Triton have. It imports none of them."""
 
 import contextlib
 import platform
@@ -54,6 +49,5 @@ def stack() -> dict[str, str]:
 def when(construct: str) -> str:
     """A sentence about the versions that have `construct` (`tl.mul`, `clc`); "" if it is not listed."""
     since, until = (FUNCTIONS | LAUNCH_OPTIONS).get(construct, ("", ""))
-    if since:
-        return f"Triton {since} introduced it."
-    return f"Triton {until} removed it." if until else ""
+    removed = f"Triton {until} removed it." if until else ""
+    return f"Triton {since} introduced it." if since else removed

@@ -4,6 +4,7 @@ The answer of the exercise that is looked at is taken out of the file as it is t
 holds the answers of a whole course. It counts as progress, as a check in a notebook does.
 """
 
+import contextlib
 import os
 import select
 import sys
@@ -50,7 +51,7 @@ class Watch:
         self.seen = self.stamp()  # a save while the judge is at work is another one
         if self.exercise is None or not self.text().strip():  # an editor empties a file for a moment before it writes
             return
-        source = self._source()
+        source = answer.from_history([self.text()], [self.exercise.entry])
         if not source.strip():
             print(f"\n{self.path.name} does not define {self.exercise.entry}: write {self.exercise.signature}.")
             return
@@ -100,36 +101,27 @@ class Watch:
         lesson = self.exercise.lesson
         print(f"\n▶ {lesson.name}, {many(lesson.points, 'point', 'points')}: {self.exercise.signature}")
         print(f"  notebooks/{lesson.notebook}.ipynb explains it.")
-        if write and not self._source().strip():
-            self._write_starter()
+        text, signature = self.text(), self.exercise.signature.split(" ->")[0]
+        if write and not answer.from_history([text], [self.exercise.entry]).strip():
+            imports = "import triton\nimport triton.language as tl\n" + IMPORTS.get(self.exercise.kind, IMPORTS[""])
+            head = "" if set(imports.splitlines()) <= {*text.splitlines(), ""} else imports
+            starter = self.exercise.starter or f"def {signature}:\n    ...  # your code here"
+            parts = filter(None, (text.rstrip(), head, f"# {self.exercise.name}\n{starter}"))
+            self.path.write_text("\n\n\n".join(parts) + "\n", encoding="utf-8")
+            self.seen = self.stamp()  # no save of the learner's
             print(f"  Its starter is now at the end of {self.path.name}.")
 
-    def _write_starter(self) -> None:
-        text = self.text()
-        given = self.exercise.starter or f"def {self.exercise.signature.split(' ->')[0]}:\n    ...  # your code here"
-        imports = "import triton\nimport triton.language as tl\n" + IMPORTS.get(self.exercise.kind, IMPORTS[""])
-        own = set(text.splitlines())
-        head = "" if set(imports.splitlines()) <= own | {""} else imports
-        before = [text.rstrip()] * bool(text.strip()) + [head] * bool(head)
-        self.path.write_text("\n\n\n".join([*before, f"# {self.exercise.name}\n{given}"]) + "\n", encoding="utf-8")
-        self.seen = self.stamp()  # no save of the learner's
-
-    def _source(self) -> str:
-        return answer.from_history([self.text()], [self.exercise.entry])
-
     def text(self) -> str:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             return self.path.read_text(encoding="utf-8-sig", errors="replace")
-        except FileNotFoundError:
-            return ""
+        return ""
 
     def stamp(self) -> tuple[int, int] | None:
         """Another one after each save; None while there is no file."""
-        try:
+        with contextlib.suppress(OSError):
             found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
+            return found.st_mtime_ns, found.st_size
+        return None
 
 
 def watch(path: Path, name: str = "") -> None:

@@ -39,18 +39,6 @@ class Did:
     def programs(self) -> int:
         return len(np.unique(self.writers[self.writers >= 0]))
 
-    @property
-    def per_element(self) -> tuple[float, float]:
-        """Bytes read and written for each element of the output."""
-        count = max(1, self.writers.size)
-        return self.traffic.bytes_read / count, self.traffic.bytes_written / count
-
-    @property
-    def least(self) -> float:
-        """Bytes for each element of the output, if everything that was touched had been touched once."""
-        touched = sum(((t.reads > 0).sum() + (t.writes > 0).sum()) * t.element_size for t in self.traffic.tensors)
-        return float(touched) / max(1, self.writers.size)
-
 
 def picture(exercise: Exercise, function: Callable) -> Picture | None:
     """The drawing of what `function`, a right answer, does. None if it cannot be drawn, such as for plain numbers."""
@@ -119,20 +107,22 @@ def _programs(did: Did) -> Picture:
 
 def _runs(row: np.ndarray) -> list[tuple[int, int, int]]:
     """(start, length, program) of the neighbours that one program wrote."""
-    starts = [0, *(np.flatnonzero(np.diff(row)) + 1).tolist()]
-    ends = [*starts[1:], row.size]
-    return [(start, end - start, int(row[start])) for start, end in zip(starts, ends, strict=True)]
+    ends = [0, *(np.flatnonzero(np.diff(row)) + 1).tolist(), row.size]
+    return [(start, end - start, int(row[start])) for start, end in itertools.pairwise(ends)]
 
 
 def _bytes(exercise: Exercise, did: Did) -> Picture:
     """The bytes of an element beside those of the softmax kernels of the course, or beside the least."""
-    read, written = did.per_element
-    bars = [("yours", read, written)]
+    count, traffic = max(1, did.writers.size), did.traffic
+    written = traffic.bytes_written / count
+    bars = [("yours", traffic.bytes_read / count, written)]
     if exercise.notebook in {each.notebook for each in SOFTMAX} and did.writers.ndim == 2:
         for each in SOFTMAX:
             bars.append((each.name.replace("_", " "), each.reads_per_element * did.itemsize, did.itemsize))
     else:
-        bars.append(("each element once", did.least - min(written, did.least), min(written, did.least)))
+        touched = sum(((t.reads > 0).sum() + (t.writes > 0).sum()) * t.element_size for t in traffic.tensors)
+        least = float(touched) / count
+        bars.append(("each element once", least - min(written, least), min(written, least)))
     total = max(reads + writes for _, reads, writes in bars)
     words = f"Bytes moved for each element of the output: {', '.join(f'{n} {_short(r + w)}' for n, r, w in bars)}."
     drawing = Drawing(WIDTH, 28 * len(bars) + 4, words)

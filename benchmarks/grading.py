@@ -49,9 +49,9 @@ from autograder.classroom.grading import judging
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.grading.gradebook import open_gradebook, register
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report
+from autograder.classroom.standing import export
 from autograder.classroom.submission import grade_id
 from autograder.gallery import answers_in
 from autograder.judge import Judge

@@ -11,9 +11,8 @@ from forking import Forks
 # A validator that jsonschema does not need here takes a second to import.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # The workers fill the cores. More threads of torch would wait for each other, in our subprocesses too.
-    os.environ["OMP_NUM_THREADS"] = "1"
+# What is tested is small: more threads of torch would wait for each other most of the time, in our subprocesses too.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import workshop  # noqa: E402, F401
 from workshop.backend import uncollected  # noqa: E402

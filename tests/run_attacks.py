@@ -320,8 +320,8 @@ def run(patterns: list[str], workers: int = 2) -> tuple[list[Line], list[str]]:
     """The table and the list of harm; both are empty of trouble when everything held."""
     from autograder.classroom.grading.grade import grade
     from autograder.classroom.intake.collect import collect
-    from autograder.classroom.reports.export import export
     from autograder.classroom.reports.feedback import feedback
+    from autograder.classroom.standing import export
 
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder)

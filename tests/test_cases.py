@@ -38,6 +38,12 @@ def drawn(name: str, seed: int, on_gpu: bool = False) -> list:
 drawn_once = functools.cache(drawn)  # of NUMBERS, which are small
 
 
+@pytest.fixture(scope="module", params=KERNELS)
+def three_draws(request) -> tuple[str, list]:
+    """An exercise, and its cases by three seeds. pytest runs all tests of one exercise before it draws the next one."""
+    return request.param, [drawn(request.param, seed) for seed in range(3)]
+
+
 def names(name: str, seed: int, on_gpu: bool = False) -> list[str]:
     return [case.name for case in find(name).cases_of(torch.Generator().manual_seed(seed), on_gpu)]
 
@@ -104,11 +110,10 @@ def test_names_say_what_the_case_is():
     assert case.name == "float16, 37 × 300, row stride 317, masked"
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_every_axis_of_the_contract_is_crossed(name):
+def test_every_axis_of_the_contract_is_crossed(three_draws):
+    name, draws = three_draws
     about = find(name)
-    for seed in range(3):
-        cases = drawn(name, seed)
+    for cases in draws:
         tensors = [a for _, arguments in cases for a in arguments[:1] if isinstance(a, Strided)]
         if tensors:
             assert {x.values.dtype for x in tensors} == set(about.bounds)
@@ -187,15 +192,15 @@ def test_a_case_gives_one_tensor_twice(name):
         assert any(one is other for arguments in twice for one, other in combinations(arguments, 2))
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if find(name).inputs.tensors])
-def test_some_tensor_begins_at_no_multiple_of_16_bytes(name):
-    for _, arguments in drawn(name, 1):
+def test_some_tensor_begins_at_no_multiple_of_16_bytes(three_draws):
+    name, draws = three_draws
+    for _, arguments in draws[1]:
         tensors = [a for a in arguments if isinstance(a, Strided)]
         given = [Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), shift=a.shift) for a in tensors]
         behind = [tensor.data_ptr() % 16 for tensor in decoys(tuple(given), "cpu") if tensor.numel()]
         if any(behind):
             return
-    pytest.fail("all tensors are aligned")
+    assert not find(name).inputs.tensors, "all tensors are aligned"
 
 
 def test_masks_are_tried_where_all_sizes_are_multiples_of_16():
@@ -236,11 +241,11 @@ def test_other_cases_are_drawn_in_every_judgement(name):
     assert len(others) >= (len(first) / 3 if name != "first_kernel" else 1)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_every_drawn_case_is_finite_in_its_reference(name):
+def test_every_drawn_case_is_finite_in_its_reference(three_draws):
     """A case may hold -inf, or inf and NaN where its name says so, but no other number that is not finite."""
-    for seed in range(3):
-        for case, arguments in drawn(name, seed):
+    name, draws = three_draws
+    for cases in draws:
+        for case, arguments in cases:
             given = [a.values if isinstance(a, Strided) else a for a in arguments if not isinstance(a, Cotangent)]
             expected = find(name).reference(*given)
             expected = expected if case.pick is None else expected[case.pick]

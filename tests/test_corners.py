@@ -41,7 +41,7 @@ def seen(lines: str, programs: int) -> list:
     (launch,) = found.launches
     counts = [(a.reads.tolist(), a.writes.tolist(), a.bytes_loaded) for a in launch.arguments.values()]
     races = sorted({(race.kind, race.index, race.same_value, race.first != race.second) for race in launch.races})
-    lanes = launch.masked_lanes, launch.storing.tolist(), launch.race_count
+    lanes = launch.masked_lanes, launch.storing.tolist(), len(launch.races)
     return [x.tolist(), repr(out.tolist()), counts, races, *lanes]
 
 

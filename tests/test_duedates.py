@@ -18,10 +18,9 @@ from autograder.classroom.course import COURSE_ID, Course, CourseError
 from autograder.classroom.duedates import spoken
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.run import run
-from autograder.classroom.standing import Standing
+from autograder.classroom.standing import Standing, export
 
 ADD, SOFTMAX = EXERCISES
 DUE = datetime(2024, 10, 3, 12, tzinfo=UTC)

@@ -17,8 +17,8 @@ from autograder import lessons as build
 from autograder.classroom.course import Course
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.standing import export
 from workshop.syllabus import SYLLABUS
 
 LESSON = "01_vector_add"

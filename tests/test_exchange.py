@@ -17,8 +17,7 @@ from nbgrader.exchange.default import ExchangeFetchAssignment, ExchangeFetchFeed
 from traitlets.config import Config
 
 from autograder.classroom import interrupt
-from autograder.classroom.course import COURSE_ID, CourseError
-from autograder.classroom.files import read_timestamp
+from autograder.classroom.course import COURSE_ID, CourseError, read_timestamp
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.room.exchange import exchange

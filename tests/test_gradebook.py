@@ -14,8 +14,8 @@ from autograder import cli
 from autograder.classroom.course import COURSE_ID, Course, CourseError
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.reports.export import _csv_cell, export
 from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.standing import _csv_cell, export
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.lessons import BuildError
 from autograder.verdict import CaseResult, Finding, Verdict

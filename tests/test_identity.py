@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from classroom import RIGHT, filled, new_course, submit, zip_of
 
-from autograder.classroom.course import CourseError
-from autograder.classroom.files import read_timestamp
+from autograder.classroom.course import CourseError, read_timestamp
 from autograder.classroom.intake.collect import collect
 from autograder.classroom.intake.people import ClassList, Person, Roster, read_roster
 from autograder.classroom.intake.systems import Named, attempt_time, gradescope, student_id

@@ -25,8 +25,8 @@ def test_a_right_rate_is_refused_less_often_than_alpha(n, q):
         for k in refused
     ]
     assert math.fsum(map(math.exp, log)) <= masks.ALPHA
-    low, high = masks.plausible_range(n, q)
-    assert all(not low < k / n < high for k in refused)
+    low, high = masks.plausible_counts(n, q)
+    assert refused == [*range(low), *range(high + 1, n + 1)]
 
 
 def test_p_rounded_to_16_bits_shows_in_the_case_that_is_made_for_it():

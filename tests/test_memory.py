@@ -364,7 +364,7 @@ def test_unwritten_elements():
 
 def test_races_between_programs():
     _, _, memory = run_add(kernel(ADD, ("tl.program_id(0)", "(tl.program_id(0) // 2)")))
-    assert memory.launches[0].race_count == 512 and len(memory.races) == MAX_RACES
+    assert len(memory.races) == MAX_RACES
     race = memory.races[0]
     assert (race.kind, race.argument, race.index) == ("write-write", "out_ptr", (0,))
     assert (race.first, race.second, race.same_value) == ((0, 0, 0), (1, 0, 0), True)

@@ -10,10 +10,10 @@ from autograder import cli
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.lms.filled import export_for
-from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report
 from autograder.classroom.run import run
+from autograder.classroom.standing import export
 from autograder.verdict import Verdict
 
 ADD, SOFTMAX = EXERCISES

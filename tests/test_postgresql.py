@@ -14,8 +14,8 @@ from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course
 from autograder.classroom.grading.grade import grade
-from autograder.classroom.locks import one_grader
-from autograder.classroom.reports.export import export
+from autograder.classroom.grading.gradebook import one_grader
+from autograder.classroom.standing import export
 
 pytest.importorskip("psycopg")
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))  # where Debian has them

@@ -11,8 +11,7 @@ from autograder.classroom.course import CourseError
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
 from autograder.classroom.reports.feedback import feedback
-from autograder.classroom.reports.report import report
-from autograder.classroom.reports.similar import runs, similar
+from autograder.classroom.reports.report import report, runs, similar
 
 ADD, SOFTMAX = EXERCISES
 

@@ -29,12 +29,13 @@ from autograder.classroom import interrupt
 from autograder.classroom.course import COURSE_ID, LESSONS, Course
 from autograder.classroom.grading import gradebook, judges
 from autograder.classroom.grading.grade import grade
+from autograder.classroom.grading.gradebook import one_grader
+from autograder.classroom.grading.judges import PREFIX, scratch_folder
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
-from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report as report_of
 from autograder.classroom.run import run
+from autograder.classroom.standing import export
 
 ADD, SOFTMAX = EXERCISES
 MOODLE = "{}_{}_assignsubmission_file_/{}"
@@ -265,7 +266,7 @@ def test_a_run_with_nothing_new_imports_nothing_of_the_judge(course, tmp_path):
     assert "1 graded (1 of them unchanged)" in said[-5] and said[-1] == "0 []", said
 
 
-@pytest.mark.parametrize("what", ["grading.record.judge_version", "grading.record.exercise_version"])
+@pytest.mark.parametrize("what", ["grading.judging.judge_version", "grading.judging.exercise_version"])
 def test_another_judge_or_exercise_grades_again(what, course, monkeypatch):
     submit(course, "ann", filled(ADD, **RIGHT))
     submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
@@ -290,7 +291,7 @@ class Stricter(Counting):
 
 
 def other_version(monkeypatch, version):
-    monkeypatch.setattr("autograder.classroom.grading.record.exercise_version", lambda name: version)
+    monkeypatch.setattr("autograder.classroom.grading.judging.exercise_version", lambda name: version)
 
 
 def test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch):
@@ -370,7 +371,7 @@ def test_judging_all_again_holds_back_what_differs(course):
 
 
 def test_versions_follow_the_source():
-    from autograder.classroom.grading.record import exercise_version, judge_version
+    from autograder.classroom.grading.judging import exercise_version, judge_version
 
     assert judge_version() == judge_version()
     assert len({exercise_version(name) for name in ("vector_add", "naive_softmax", "leaky_dropout")}) == 3

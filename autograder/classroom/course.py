@@ -1,26 +1,29 @@
-"""The course directory: nbgrader's folders, and what is released in them.
+"""The course directory: nbgrader's folders, what is released in them, and files that are written whole or not at all.
 
     source/ release/ submitted/<student>/ autograded/<student>/ feedback/<student>/ gradebook.db
 
 One assignment per notebook: <step>/<student>/<assignment>/<assignment>.ipynb.
 """
 
-from __future__ import annotations
-
 import contextlib
+import hashlib
 import json
+import os
+import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
 from . import duedates
-from .files import CourseError, write_atomically
 from .submission import Check, checks_in
 
 COURSE_ID = "triton-workshop"
@@ -31,13 +34,14 @@ TEMPLATES = Path(__file__).with_name("templates")
 NEW = "nbgrader_config.py", duedates.FILE  # in templates/: what a new course has beside its lessons
 
 
+class CourseError(Exception):
+    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
+
+
 def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
-    c.GenerateAssignment.preprocessors = [
-        f"{PLUGINS}.MakeRelease",
-        "nbgrader.preprocessors.SaveCells",
-    ]
+    c.GenerateAssignment.preprocessors = [f"{PLUGINS}.MakeRelease", "nbgrader.preprocessors.SaveCells"]
     c.Autograde.exporter_class = f"{PLUGINS}.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [f"{PLUGINS}.TrustedVerdict"]
@@ -49,10 +53,7 @@ def configure(c: Config) -> None:
 
 @dataclass
 class Outcome:
-    """What a command did, in lines, and notes; a line for each thing that it could not do, which `blame` begins.
-
-    `files` are what it wrote, by what they are.
-    """
+    """What a command did, in lines, and notes; what it could not do, each after `blame`; the `files` that it wrote."""
 
     said: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -79,11 +80,8 @@ class Course:
     config: Config = field(repr=False, compare=False)
 
     @classmethod
-    def open(cls, root: str | Path = "course", db: str | None = None) -> Course:
-        """The course in the folder `root`, which need not exist yet.
-
-        The gradebook is `db`, or what nbgrader_config.py names, or gradebook.db in `root`.
-        """
+    def open(cls, root: str | Path = "course", db: str | None = None) -> Self:
+        """The course in `root`; it may be new. Its gradebook: `db`, what its configuration names, or gradebook.db."""
         root = Path(root).resolve()
         if root.exists() and not root.is_dir():
             raise CourseError(f"{root}: is a file; a course is a folder")
@@ -104,28 +102,22 @@ class Course:
                 write_atomically(self.root / name, (TEMPLATES / name).read_bytes())
 
     def write_lessons(self) -> None:
-        """Write source/ and release/ from solutions/, also over older ones.
-
-        They are built beside the course first: a full disk leaves no course with some of the lessons.
-        """
+        """Write source/ and release/ from solutions/, also over older ones; all are built before one is moved."""
         from autograder.lessons import BuildError, write_course
 
         self.root.mkdir(parents=True, exist_ok=True)
         try:
             with tempfile.TemporaryDirectory(dir=self.root, prefix=".lessons-") as built:
                 write_course(Path(built))
-                for step in ("source", "release"):
-                    _move_over(Path(built, step), self.root / step)
+                for step in ("source", "release"):  # what only the older ones have stays
+                    shutil.copytree(f"{built}/{step}", self.root / step, dirs_exist_ok=True, copy_function=os.replace)
         except BuildError as error:
             with contextlib.suppress(OSError):
                 self.root.rmdir()  # if it is empty
             raise CourseError(f"the lessons of the course cannot be built: {error}") from None
 
     def outdated(self) -> list[str]:
-        """The released lessons that are not those of notebooks/ beside this package.
-
-        [] in a course of somebody's own lessons, which has not even half of these.
-        """
+        """The released lessons that differ from notebooks/; [] in a course that has not even half of these."""
         lessons = {path: self.root / "release" / path.stem / path.name for path in sorted(LESSONS.glob("*.ipynb"))}
         if 2 * sum(there.is_file() for there in lessons.values()) < len(lessons):
             return []
@@ -134,7 +126,10 @@ class Course:
 
     def rules(self) -> duedates.Rules:
         """What course.toml says about due dates, penalties and totals. Raises CourseError."""
-        return duedates.Rules(self.root, self.released)
+        try:
+            return duedates.Rules(self.root, self.released)
+        except (OSError, ValueError) as error:
+            raise CourseError(f"{self.root / duedates.FILE}: {visible(error, 300)}") from None
 
     def points(self, assignment: str) -> float:
         """The points of a released assignment; 0 for another one."""
@@ -185,15 +180,63 @@ def update(course: Course) -> Outcome:
     return Outcome(said + [next_step] * bool(outdated))
 
 
-def _move_over(new: Path, old: Path) -> None:
-    """Put a folder in the place of another one. What only the old one has stays."""
-    if not old.exists():
-        new.rename(old)
-        return
-    for path in new.iterdir():
-        _move_over(path, old / path.name) if path.is_dir() else path.replace(old / path.name)
-
-
 def word(name: object, limit: int = 80) -> str:
     """A name for a line of text."""
     return visible(name, limit).replace("\n", "⟨U+000A⟩")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, finds the old one or the new one whole.
+
+    Not workshop/shared.py, which does the same: to import anything of `workshop` costs the import of torch.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where it is
+            error.filename = str(path)
+        raise
+
+
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
+
+
+def read_timestamp(path: Path) -> datetime | None:
+    """The time in a timestamp.txt or collected.txt, None if there is none."""
+    try:
+        return stamped_time(path.read_text())
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def read_json(path: Path) -> dict:
+    """A JSON object that the course keeps; {} if there is none."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def file_hash(path: Path) -> str:
+    """Says whether a submitted file is the same; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def hash_of(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8", "replace")).hexdigest()

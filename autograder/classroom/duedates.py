@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-from ..text import visible
-from .files import CourseError
-
 FILE = "course.toml"
 _UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(min|h|d|w)[a-z]*")
@@ -25,65 +22,49 @@ class Penalty:
     percent: bool
     period: timedelta | None = None
 
-    def of(self, points: float, late: timedelta) -> float:
-        """What is taken off an assignment of so many points. It may be more than was earned."""
-        times = math.ceil(late / self.period) if self.period else 1
-        return times * (self.amount * points / 100 if self.percent else self.amount)
-
 
 NAMED = {"none": Penalty(0, percent=False), "all": Penalty(100, percent=True)}
 
 
-@dataclass(frozen=True)
-class _Assignment:
-    due: datetime | None = None
-    grace: timedelta = timedelta()
-    penalty: Penalty | None = None
-    weight: float | None = None
-
-
 class Rules:
-    """What course.toml says; nothing if there is none. Times have a time zone.
-
-    `assigned` are the assignments that count, None if it does not say.
-    """
+    """What course.toml says. Times have a time zone. `assigned` are the assignments that count, or None."""
 
     def __init__(self, folder: Path, known: Collection[str]) -> None:
-        """The rules in a course directory whose assignments are `known`. Raises CourseError."""
+        """The rules in a course directory whose assignments are `known`. Raises OSError and ValueError."""
         file = folder / FILE
-        try:
-            said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
-            _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
-            everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
-            _assignment(everywhere, "")
-            own = _table(said.get("assignments", {}), "assignments")
-            self._assignments = {
-                name: _assignment({**everywhere, **_table(own.get(name, {}), name)}, name)
-                for name in dict.fromkeys([*known, *own])
-            }
-            chosen = said.get("assigned")
-            if chosen is not None and not (isinstance(chosen, list) and all(isinstance(a, str) for a in chosen)):
-                raise CourseError('assigned: expected a list of assignments, such as ["00_setup"]')
-            for name in (*self._assignments, *(chosen or ())):
-                if name not in known:
-                    raise CourseError(f"there is no assignment {name!r}; there are: {', '.join(known)}")
-            self.assigned = chosen and [name for name in known if name in chosen]
-            self._extensions = _by_student(said, "extensions", known)
-            self._handed_in = _by_student(said, "handed_in", known)
-        except (CourseError, OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise CourseError(f"{file}: {visible(error, 300)}") from None
+        said = tomllib.loads(file.read_bytes().decode("utf-8-sig")) if file.is_file() else {}
+        _table(said, "the file", {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"})
+        everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
+        _assignment(everywhere, "")
+        own = _table(said.get("assignments", {}), "assignments")
+        self._assignments = {
+            name: _assignment({**everywhere, **_table(own.get(name, {}), name)}, name)
+            for name in dict.fromkeys([*known, *own])
+        }
+        chosen = said.get("assigned")
+        if chosen is not None and not (isinstance(chosen, list) and all(isinstance(a, str) for a in chosen)):
+            raise ValueError('assigned: expected a list of assignments, such as ["00_setup"]')
+        for name in (*self._assignments, *(chosen or ())):
+            if name not in known:
+                raise ValueError(f"there is no assignment {name!r}; there are: {', '.join(known)}")
+        self.assigned = chosen and [name for name in known if name in chosen]
+        self._extensions = _by_student(said, "extensions", known)
+        self._handed_in = _by_student(said, "handed_in", known)
 
     @property
     def students(self) -> set[str]:
         """The students that have rules of their own."""
         return {student for student, _ in (*self._extensions, *self._handed_in)}
 
-    def _about(self, assignment: str) -> _Assignment:
-        return self._assignments.get(assignment, _Assignment())
+    def _about(self, assignment: str) -> dict:
+        return self._assignments.get(assignment, {})
+
+    def _grace(self, assignment: str) -> timedelta:
+        return self._about(assignment).get("grace", timedelta())
 
     def due(self, assignment: str) -> datetime | None:
         """When it is due for those without an extension; None if nothing says."""
-        return self._about(assignment).due
+        return self._about(assignment).get("due")
 
     def extension(self, student: str, assignment: str) -> timedelta | None:
         """How much later it is due for this student; None if it is not."""
@@ -103,30 +84,27 @@ class Rules:
         if due is None or handed_in is None:
             return timedelta()
         late = handed_in - due - (self.extension(student, assignment) or timedelta())
-        return late if late > self._about(assignment).grace else timedelta()
+        return late if late > self._grace(assignment) else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
-        """What is taken off an assignment of so many points; None if course.toml has no penalty for it."""
-        about = self._about(assignment)
-        if about.penalty is None:
-            return None
-        return about.penalty.of(points, late) if late > about.grace else 0.0
+        """What is taken off so many points, perhaps more than was earned; None if course.toml has no penalty."""
+        if (rule := self._about(assignment).get("penalty")) is None or late <= self._grace(assignment):
+            return None if rule is None else 0.0
+        times = math.ceil(late / rule.period) if rule.period else 1
+        return times * (rule.amount * points / 100 if rule.percent else rule.amount)
 
     def least_late(self, assignment: str) -> float:
         """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
-        about = self._about(assignment)
-        once = about.penalty is not None and about.penalty.period is None
-        return about.grace.total_seconds() + 1 if once else 0.0
+        rule = self._about(assignment).get("penalty")
+        return self._grace(assignment).total_seconds() + 1 if rule and not rule.period else 0.0
 
     def weight(self, assignment: str, points: float) -> float:
         """As how many points an assignment of so many points counts in the total."""
-        weight = self._about(assignment).weight
-        return points if weight is None else weight
+        return self._about(assignment).get("weight", points)
 
 
-def _assignment(said: dict, name: str) -> _Assignment:
-    _only(said, set(_READ), name)
-    return _Assignment(**{key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in said.items()})
+def _assignment(said: dict, name: str) -> dict:
+    return {key: _read(key, value, f"{name}.{key}".strip(".")) for key, value in _table(said, name, _READ).items()}
 
 
 def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[str, str], timedelta | datetime]:
@@ -134,33 +112,25 @@ def _by_student(said: dict, title: str, known: Collection[str]) -> dict[tuple[st
     for student, about in _table(said.get(title, {}), title).items():
         for assignment, value in _table(about, f"{title}.{student}").items():
             if assignment not in known:
-                raise CourseError(f"{title}.{student}: there is no assignment {assignment!r}")
+                raise ValueError(f"{title}.{student}: there is no assignment {assignment!r}")
             kind = "grace" if title == "extensions" and isinstance(value, str) else "due"
             found[student, assignment] = _read(kind, value, f"{title}.{student}.{assignment}")
     return found
 
 
 def _read(key: str, value: object, where: str):
-    """A value that is written as that of `key` is."""
     read, expected = _READ[key]
     if (found := read(value)) is None:
-        raise CourseError(f"{where}: found {value!r}; expected {expected}")
+        raise ValueError(f"{where}: found {value!r}; expected {expected}")
     return found
 
 
-def _table(value: object, where: str) -> dict:
+def _table(value: object, where: str, known: Collection[str] = ()) -> dict:
     if not isinstance(value, dict):
-        raise CourseError(f"{where}: found {value!r}; expected a table, such as [{where}]")
+        raise ValueError(f"{where}: found {value!r}; expected a table, such as [{where}]")
+    if known and (others := sorted(value.keys() - set(known))):
+        raise ValueError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
     return value
-
-
-def _only(said: dict, known: set[str], where: str) -> None:
-    if others := sorted(set(said) - known):
-        raise CourseError(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
-
-
-def _weight(value: object) -> float | None:
-    return value if type(value) in (int, float) and value >= 0 else None
 
 
 def _date(value: object) -> datetime | None:
@@ -187,7 +157,7 @@ _READ = {
     "due": (_date, "a date, such as 2026-10-03T23:59:00"),
     "grace": (_duration, 'a time, such as "15 min", "2 h", "3 d" or "1 w"'),
     "penalty": (_penalty, '"10% a day", "2 points an hour", "20%", "all" or "none"'),
-    "weight": (_weight, "a number of points, such as 10"),
+    "weight": (lambda n: n if type(n) in (int, float) and n >= 0 else None, "a number of points, such as 10"),
 }
 
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,20 +17,17 @@ from nbgrader.api import MissingEntry
 from nbgrader.utils import notebook_hash
 from sqlalchemy import create_engine, text
 
-from .course import COURSE_ID, HELD, Course, CourseError, Outcome, word
+from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, word, write_atomically
 from .duedates import FILE as RULES
-from .files import read_json, write_atomically
-from .grading.grade import held_of_others, list_changes
-from .grading.gradebook import open_gradebook
+from .grading.grade import list_changes
+from .grading.gradebook import one_grader, open_gradebook
 from .intake.people import ClassList, read_table, roster_of
 from .intake.systems import SYSTEMS
 from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
-from .locks import one_grader
-from .reports.export import export
 from .reports.report import report as write_page
-from .room.exchange import SECRET, entries, lesson_in
-from .standing import Standing
+from .room.exchange import SECRET, entries, lesson_in, opened
+from .standing import Standing, export
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
 FILLED = (MOODLE_ZIP, *(f"{system}{ending}" for system in SYSTEMS for ending in (".*", "-filled.*")))
@@ -37,8 +35,6 @@ ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html",
 
 
 class _Told(Outcome):
-    """What was there of a person and is gone, and what only its owner can look through."""
-
     def gone(self, what: str) -> None:
         self.said.append(f"forgotten: {what}")
 
@@ -98,11 +94,10 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     if sent.exists():
         left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
         write_atomically(sent, json.dumps(left, indent=1).encode())
-    for file in [*ABOUT_ALL, *FILLED]:
-        for path in course.root.glob(file):
-            path.unlink()
+    for path in (path for file in (*ABOUT_ALL, *FILLED) for path in course.root.glob(file)):
+        path.unlink()
     shutil.rmtree(course.root / "exports", ignore_errors=True)
-    list_changes(course, held_of_others(course, ()))
+    list_changes(course)
     if course.handed_in("autograded"):
         write_page(course)
         export(course)
@@ -116,12 +111,9 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
 
 def _text(path: Path) -> str:
     """A short text of somebody else's, which may be anything; "" if it is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            return file.read(1024).decode("ascii", "replace")
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError), opened(path, 0) as handle:
+        return os.read(handle, 1024).decode("ascii", "replace")
+    return ""
 
 
 def _forget_in_room(course: Course, room: Path, name: str, number: int | None, said: _Told) -> None:
@@ -139,7 +131,15 @@ def _forget_in_room(course: Course, room: Path, name: str, number: int | None, s
             kept.remove(name) if isinstance(kept, list) else kept.pop(name)
             (room / file).write_text(json.dumps(kept, indent=1))
             said.gone(file)
-    _forget_account(room, name, said)
+    database = room / "hub/hub.sqlite"
+    if (server := os.environ.get("ROOM_DATABASE")) or database.exists():
+        engine = create_engine(server or f"sqlite:///{database}")
+        with engine.begin() as hub:
+            if engine.dialect.name == "sqlite":
+                hub.execute(text("PRAGMA foreign_keys = ON"))
+            hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
+        _compact(engine)
+        said.gone("the account in the hub's database")
     _forget_in_exchange(course, room / "exchange" / COURSE_ID, name, number, said)
     for path in (room / "progress" / name, room / "home" / name):
         said.remove(path, f"{path.relative_to(room).parent}/{word(path.name)}")
@@ -161,47 +161,29 @@ def _forget_in_exchange(course: Course, exchange: Path, name: str, number: int |
         said.remove(path, f"exchange/{COURSE_ID}/inbound/{word(path.name)}")
 
 
-def _forget_account(room: Path, name: str, said: _Told) -> None:
-    file, server = room / "hub/hub.sqlite", os.environ.get("ROOM_DATABASE")
-    if not server and not file.exists():
-        return
-    engine = create_engine(server or f"sqlite:///{file}")
-    with engine.begin() as hub:
-        if engine.dialect.name == "sqlite":
-            hub.execute(text("PRAGMA foreign_keys = ON"))
-        hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
-    _compact(engine)
-    said.gone("the account in the hub's database")
-
-
 def _forget_user(room: Path, name: str, said: _Told) -> None:
     """The user of this machine, or of the containers. Their number is not given to anybody else."""
     with contextlib.suppress(KeyError):
         if pwd.getpwnam(name).pw_dir == str(room / "home" / name):
             subprocess.run(["userdel", name], check=True, capture_output=True)
             said.gone("the user of this machine")
-    lines = _lines(room / "passwd")
-    if changed := [at for at, line in enumerate(lines) if line.startswith(f"{name}:")]:
-        for at in changed:
-            lines[at] = ":".join([f"gone-{lines[at].split(':')[2]}", *lines[at].split(":")[1:]])
-        (room / "passwd").write_text("".join(f"{line}\n" for line in lines))
+    passwd, own = room / "passwd", re.compile(rf"^{re.escape(name)}(?=:[^:\n]*:([^:\n]*):)", re.MULTILINE)
+    if passwd.exists() and own.search(before := passwd.read_text()):
+        passwd.write_text(own.sub(r"gone-\1", before))
         said.gone("the name in passwd, of the users in containers")
 
 
 def _number_in(room: Path, name: str) -> int | None:
     """Somebody's user number in a room; None for a user who is not of this room."""
-    home = room / "home" / name
-    of_containers = [line.split(":") for line in _lines(room / "passwd") if line.startswith(f"{name}:")]
+    home, passwd = room / "home" / name, room / "passwd"
+    lines = passwd.read_text().splitlines() if passwd.exists() else []
+    of_containers = [line.split(":") for line in lines if line.startswith(f"{name}:")]
     if of_containers and home.is_dir():
         return int(of_containers[0][2])
     with contextlib.suppress(KeyError):
         user = pwd.getpwnam(name)
         return user.pw_uid if user.pw_dir == str(home) else None
     return None
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def _read(path: Path) -> dict | list:

@@ -4,6 +4,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
+from traceback import walk_stack
 from types import FrameType
 
 AGAIN = 0.05  # seconds
@@ -27,7 +28,8 @@ def remembered() -> Iterator[None]:
 
     def heard(_, frame: FrameType | None) -> None:
         _pressed.set()
-        if not _waits(frame):
+        running = ((each.f_globals.get("__name__", ""), each.f_code.co_filename) for each, _ in walk_stack(frame))
+        if not any(name.startswith("sqlalchemy.") or file.startswith("<frozen importlib.") for name, file in running):
             raise KeyboardInterrupt
         # A signal, because interrupt_main would not end a wait that the main thread is in by then.
         timer = threading.Timer(AGAIN, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
@@ -61,16 +63,6 @@ def held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _waits(frame: FrameType | None) -> bool:
-    """Whether what runs now is the database's or an import."""
-    while frame:
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith("sqlalchemy.") or frame.f_code.co_filename.startswith("<frozen importlib."):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def check() -> None:

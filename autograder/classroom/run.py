@@ -9,18 +9,14 @@ from .course import Course, CourseError, Outcome, word
 from .grading.grade import GradeReport, grade
 from .intake.collect import collect
 from .intake.sources import CollectReport
-from .reports.export import export
 from .reports.feedback import feedback
 from .reports.report import NAMED, report
-from .standing import Standing, Submission
+from .standing import Standing, Submission, export
 
 
 @dataclass
 class RunReport:
-    """What became of a class. `steps` are those that followed, by name.
-
-    `failed` says why a step is not among them: nothing that was done before it is lost.
-    """
+    """What became of a class: the `steps` that followed, by name, and why others `failed`. What was done stays."""
 
     collected: CollectReport
     graded: GradeReport
@@ -30,10 +26,7 @@ class RunReport:
 
     @property
     def status(self) -> int:
-        """Exit status: 0, or 1 where a person must act: a file not understood, a grade that needs review.
-
-        Late and missing submissions are said, and are no error.
-        """
+        """0, or 1 where a person must act: a file not understood, a grade to review. To be late is no error."""
         act = self.collected.problems or self.now.waiting or self.failed or not self.graded.rows
         return int(bool(act) or any(done.status for done in (self.graded, *self.steps.values())))
 
@@ -87,11 +80,7 @@ def run(
     to: str | Path | None = None,
     **grading,
 ) -> RunReport:
-    """Collect `path`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
-
-    The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
-    as they do.
-    """
+    """Collect `path`, grade what is new, write feedback, report and CSV. The steps say parameters and errors."""
     collected = collect(path, course, student, roster)
     graded = grade(course, **grading) if course.handed_in() else GradeReport([])
     summary = RunReport(collected, graded, Standing(course))

@@ -23,8 +23,6 @@ MAX_ANSWER_CHARACTERS = 60_000
 NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 REVIEW = "review"  # why a person must look at an answer, in the metadata of its check cell
 
-# -- what counts ------------------------------------------------------------------------------------------
-
 
 @dataclass
 class Submission:
@@ -76,10 +74,8 @@ def cells_of(content: bytes) -> list[dict]:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as error:
         what = "a web page" if content.lstrip()[:1] == b"<" else "not JSON"
-        raise ValueError(
-            f"the file is not a notebook: it is {what} ({visible(error, 120)}); "
-            "it should be the .ipynb file that JupyterLab saves"
-        ) from None
+        expected = "it should be the .ipynb file that JupyterLab saves"
+        raise ValueError(f"the file is not a notebook: it is {what} ({visible(error, 120)}); {expected}") from None
     if not isinstance(notebook, dict):
         raise ValueError("the file is not a notebook: its JSON is not an object")
     cells = notebook.get("cells")
@@ -175,15 +171,8 @@ def answers_in(notebook: dict) -> dict[str, dict]:
     return {m["grade_id"]: cell for cell, m in marked if m.get("solution")}
 
 
-# -- what may be shown ------------------------------------------------------------------------------------
-
-
 def clean_notebook(notebook: dict) -> dict:
-    """A rebuilt `notebook`, in place, whose answer cells can be shown: only they hold words of a student's.
-
-    Code keeps its text; Markdown loses its markup and attachments. Outputs need no cleaning: `rebuild` left
-    none, and the verdicts are ours.
-    """
+    """A rebuilt `notebook`, in place, fit to be shown: only answer cells hold a student's words, and no markup."""
     for cell in answers_in(notebook).values():
         cell["source"] = visible(cell["source"], MAX_ANSWER_CHARACTERS)
         cell.pop("attachments", None)

@@ -389,12 +389,11 @@ def died(o: Observation) -> Finding | None:
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
                 31: "made a system call that is not allowed"}  # fmt: skip
         name = name.get(-o.death, "ended before it finished")
-        return Finding(
-            "crash",
-            f"The process that ran your code {name}.",
-            "Usually a pointer is far outside of its tensor, or the code ends its own process.",
-            "check every number that is added to a pointer.",
-        )
+        happened = f"The process that ran your code {name}."
+        if o.stage == "plan":  # where Python runs, and no kernel
+            return Finding("crash", happened, advice="return the result, and do not end the process yourself.")
+        means = "Usually a pointer is far outside of its tensor, or the code ends its own process."
+        return Finding("crash", happened, means, "check every number that is added to a pointer.")
     return None
 
 

@@ -10,7 +10,9 @@ from workshop.syllabus import SYLLABUS
 
 from .spec import Exercise
 
-EXERCISES: dict[str, Exercise] = {}
+_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+_found = {e.name: e for module in _modules for e in getattr(module, "EXERCISES", ())}
+EXERCISES: dict[str, Exercise] = {name: _found[name] for name in SYLLABUS if name in _found}
 
 
 class UnknownExercise(LookupError):
@@ -23,12 +25,3 @@ def find(name: str) -> Exercise:
         return EXERCISES[name]
     except KeyError:
         raise UnknownExercise(f"there is no exercise {name!r}. {did_you_mean(name.lower(), EXERCISES)}") from None
-
-
-def _of_the_course() -> dict[str, Exercise]:
-    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
-    found = {e.name: e for module in modules for e in getattr(module, "EXERCISES", ())}
-    return {name: found[name] for name in SYLLABUS if name in found}
-
-
-EXERCISES.update(_of_the_course())

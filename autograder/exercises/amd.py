@@ -17,6 +17,7 @@ from workshop.xray import Compiled, xray
 
 from ..text import many
 from ..verdict import Finding
+from .arithmetic import what_decides
 from .cases import Case, integer
 from .design import Inputs, Level, Number, between, each_of, memory_of_a_program, rows_of
 from .spec import Exercise, changed, wrong_values
@@ -94,16 +95,12 @@ def _misread(**changed: int):
     return lambda: isa_numbers() | changed
 
 
-_WHERE = {
+WHERE_TO_LOOK = {
     "vgprs": "read the table's row about registers, or .vgpr_count in the ISA",
     "lds_bytes": "read the table's row about shared memory, which AMD calls LDS",
     "load_bits": "find a buffer_load or global_load in the ISA: the x2 or x4 in its name counts words of 32 bits",
     "spills": "find .vgpr_spill_count in the ISA, or the table's row about spills",
 }
-
-
-def _where_to_look(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
-    return "", f"{_WHERE[key]}. Look at the kernel that the lesson compiles, with its configuration unchanged."
 
 
 READ_MISTAKES = wrong_values(
@@ -126,10 +123,6 @@ def _in_whole_steps(vgprs: int, lds: int, warps: int, arch: str) -> bool:
     """Whether the steps in which LDS is handed out change nothing: the lesson leaves them out."""
     whole = -(-lds // LDS_STEPS[arch]) * LDS_STEPS[arch]
     return occupancy(vgprs, whole, warps, arch) == occupancy(vgprs, lds, warps, arch)
-
-
-def _kernel_in_words(vgprs: int, lds: int, warps: int, arch: str) -> str:
-    return f"{arch}: {many(vgprs, 'VGPR', 'VGPRs')}, {many(lds, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
 
 
 OCCUPANCY_INPUTS = Inputs(
@@ -169,7 +162,9 @@ OCCUPANCY_INPUTS = Inputs(
         ),
     ),
     asked=_in_whole_steps,
-    named=_kernel_in_words,
+    named=lambda vgprs, lds, warps, arch: (
+        f"{arch}: {many(vgprs, 'VGPR', 'VGPRs')}, {many(lds, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
+    ),
 )
 
 
@@ -178,7 +173,6 @@ def _kernel(**new):
 
 
 def _on(**facts):
-    """The occupancy on a compute unit with other facts."""
     return _kernel(arch=lambda arch: replace(COMPUTE_UNITS[arch], **facts))
 
 
@@ -189,14 +183,6 @@ def _unrounded(*kernel):
 def _limits(vgprs: int, lds: int, arch: str) -> tuple[int, float]:
     """Waves of an execution unit by registers, and workgroups of a compute unit by LDS."""
     return occupancy(vgprs, 0, 1, arch).waves_by_vgprs, COMPUTE_UNITS[arch].lds // lds if lds else math.inf
-
-
-def _waves_for_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
-    return min(_limits(vgprs, lds, arch)) * warps // EXECUTION_UNITS
-
-
-def _workgroups_for_waves(vgprs: int, lds: int, warps: int, arch: str) -> int:
-    return int(min(_limits(vgprs, lds, arch))) * EXECUTION_UNITS // warps * warps // EXECUTION_UNITS
 
 
 def _parts_of_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
@@ -229,10 +215,12 @@ OCCUPANCY_MISTAKES = wrong_values(
          "Take the smaller of 8 and 512 // registers.")
         for slots in (512, 10, 16)
     ),
-    (_workgroups_for_waves,
+    (lambda vgprs, lds, warps, arch: int(min(_limits(vgprs, lds, arch))) * EXECUTION_UNITS // warps * warps
+     // EXECUTION_UNITS,
      "The workgroups that the LDS of a compute unit holds were compared with the waves of one execution unit.",
      "Compare workgroups with workgroups: waves * 4 // num_warps by registers, and LDS // lds_bytes."),
-    (_waves_for_workgroups, "The waves of one execution unit were taken for the workgroups of a compute unit.",
+    (lambda vgprs, lds, warps, arch: min(_limits(vgprs, lds, arch)) * warps // EXECUTION_UNITS,
+     "The waves of one execution unit were taken for the workgroups of a compute unit.",
      "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers."),
     *(
         (lambda *kernel, whole=whole: whole * occupancy(*kernel) / 8,
@@ -259,13 +247,9 @@ OCCUPANCY_MISTAKES = wrong_values(
 
 
 def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
-    """Which limit decides this case, and on which side of it the answer is."""
     limiter = occupancy(*arguments).limiter
-    side = "The answer is larger: this limit is missing, or not the smallest in your code."
-    if got < expected:
-        side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
     return (
-        f"Here {limiter} decide{'s' * (limiter == 'LDS')}. {side}",
+        what_decides(limiter, "this limit is missing, or not the smallest in your code", got, expected),
         "print the steps of this case: registers rounded up to 8, waves per execution unit, workgroups per compute "
         "unit by registers, by wave slots and by LDS, and last the waves again.",
     )
@@ -286,7 +270,7 @@ def tuned(configuration) -> Finding | None:
         found = compiled("fp16", TUNED_COLUMNS, configuration)
     except (CompileFailed, RuntimeError) as error:
         return Finding("compile-error", f"{_shown(configuration)}: {error}")
-    return _narrow(found, configuration) or _spilling(found, configuration) or _crowded_out(found, configuration)
+    return _not_good(found, configuration)
 
 
 def _no_configuration(got) -> Finding | None:
@@ -313,57 +297,47 @@ def _no_configuration(got) -> Finding | None:
     return None
 
 
-def _narrow(found: Compiled, configuration: dict) -> Finding | None:
+def _not_good(found: Compiled, configuration: dict) -> Finding | None:
+    waves, shown = found.occupancy, _shown(configuration)
     narrow = [
         f"{count} {kind}{'s' * (count != 1)} of {bits} bits"
         for kind, counts in (("load", found.loads), ("store", found.stores))
         for bits, count in sorted(counts.items())
         if bits < 128
     ]
-    if not narrow:
-        return None
-    lane = configuration["BLOCK_SIZE"] // (configuration["num_warps"] * 64)
-    return Finding("narrow-access", f"{_shown(configuration)}: {' and '.join(narrow)}.",
-                   f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
-                   "give each lane more elements: fewer warps for the same block.")
-
-
-def _spilling(found: Compiled, configuration: dict) -> Finding | None:
-    if not found.spills:
-        return None
-    return Finding("spills", f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
-                   "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to "
-                   "memory.", "make each lane hold less: use more warps or fewer stages.")
-
-
-def _crowded_out(found: Compiled, configuration: dict) -> Finding | None:
-    waves = found.occupancy
-    if waves >= ASKED_WAVES:
-        return None
-    return Finding("low-occupancy",
-                   f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
-                   f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
-                   f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
-                   "make each lane hold less: use more warps or fewer stages.")
+    if narrow:
+        lane = configuration["BLOCK_SIZE"] // (configuration["num_warps"] * 64)
+        return Finding("narrow-access", f"{shown}: {' and '.join(narrow)}.",
+                       f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
+                       "give each lane more elements: fewer warps for the same block.")
+    less = "make each lane hold less: use more warps or fewer stages."
+    if found.spills:
+        return Finding("spills", f"{shown}: {found.spills} registers are spilled to memory.",
+                       "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to "
+                       "memory.", less)
+    if waves < ASKED_WAVES:
+        return Finding("low-occupancy",
+                       f"{shown}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
+                       f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
+                       f"With {ASKED_WAVES} waves, each wave can have 64 registers.", less)
+    return None
 
 
 def _shown(configuration: dict) -> str:
     return ", ".join(f"{key} {configuration[key]}" for key in CHOICES)
 
 
-def _once(arguments) -> tuple:
-    return ()
-
-
 EXERCISES = (
     Exercise(
         kind="value",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
-        cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
+        cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", lambda generator: ()),),
         compiles=True,
         reference=isa_numbers,
         mistakes=READ_MISTAKES,
-        explain=_where_to_look,
+        explain=lambda arguments, key, got, expected: (
+            "", f"{WHERE_TO_LOOK[key]}. Look at the kernel that the lesson compiles, with its configuration unchanged."
+        ),
         untold=True,
     ),
     Exercise(
@@ -377,9 +351,9 @@ EXERCISES = (
     Exercise(
         kind="value",
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
-        cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),
+        cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", lambda _: ()),),
         reference=lambda: {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1},
         compiles=True,
         accept=tuned,
     ),
-)
+)  # fmt: skip

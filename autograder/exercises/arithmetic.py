@@ -90,8 +90,15 @@ def _counted(arguments: tuple, key: str | None, got: float, expected: float) -> 
     return means if whole else "", advice
 
 
+def what_decides(limit: str, larger: str, got: float, expected: float) -> str:
+    """larger: why an answer may be larger than expected."""
+    side = f"larger: {larger}"
+    if got < expected:
+        side = "smaller: another limit is too strict, or the rounding loses too much"
+    return f"Here {limit} decide{'s' * (limit in ('LDS', 'shared memory'))}. The answer is {side}."
+
+
 def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
-    """The limit that decides a launch, and on which side of it the answer is."""
     registers, shared, warps, device = arguments
     threads = warps * device.warp_size
     room = {
@@ -108,11 +115,8 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
     ):  # fmt: skip
         if got == num_programs(*arguments[:3], _with(device, **fact)):
             return means, advice
-    side = "The answer is larger: this limit is missing or too loose, or it counts too few threads."
-    if got < expected:
-        side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
     return (
-        f"Here {decides} decide{'s' * (decides == 'shared memory')}. {side}",
+        what_decides(decides, "this limit is missing or too loose, or it counts too few threads", got, expected),
         "print the three limits for one multiprocessor, by registers, by shared memory and by threads, and compare "
         "them with the facts of this device.",
     )
@@ -197,10 +201,6 @@ def _if_none_fits(result: int):
     return lambda *launch: result if min(_limits(*launch)) < 1 else num_programs(*launch)
 
 
-def _steps_of_8(regs: int) -> int:
-    return -(-regs // 8) * 8
-
-
 LAUNCH_MISTAKES = wrong_values(
     (_if_none_fits(0),
      "If not even one program fits by this count, the result is 0: a launch of no programs computes nothing.",
@@ -214,8 +214,8 @@ LAUNCH_MISTAKES = wrong_values(
         (compute, "Registers are counted in steps of 8 here. The formula of this lesson takes num_regs as it is.",
          "Divide by num_regs * num_warps * device.warp_size, without rounding num_regs.")
         for compute in (
-            changed(num_programs, num_regs=_steps_of_8),
-            lambda regs, *rest: num_programs(_steps_of_8(regs) if rest[-1].is_cdna else regs, *rest),
+            changed(num_programs, num_regs=lambda regs: -(-regs // 8) * 8),
+            lambda regs, *rest: num_programs(-(-regs // 8) * 8 if rest[-1].is_cdna else regs, *rest),
         )
     ),
     (lambda *launch: min(num_programs(*launch), 32 * launch[-1].multiprocessors),

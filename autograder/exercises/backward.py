@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 
 from .design import (
-    EVEN,
     LONGER,
     NORMAL,
     OF_OTHER_ROWS,
@@ -20,30 +19,23 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
+    tried_once,
 )
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, Sums, bounds
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
 IGNORED = -100
 PROBABILITIES = replace(MATRIX, span=lambda sizes: (0, 2 / sizes["columns"]))
 # exp(x - lse) in float32, where lse is rounded; then the rounding of the output.
-GRADIENTS = {
-    torch.float32: Bound(2e-5, 1e-8),
-    torch.float16: Bound(1e-3, 1.2e-7),
-    torch.bfloat16: Bound(8e-3, 1e-8),
-}
-SOFTMAX = {
-    torch.float32: Bound(2e-5, 2e-7),
-    torch.float16: Bound(1e-3, 5e-7),
-    torch.bfloat16: Bound(8e-3, 5e-7),
-}
+GRADIENTS = bounds(Bound(2e-5, 1e-8), Bound(1e-3, 1.2e-7), Bound(8e-3, 1e-8))
+SOFTMAX = bounds(Bound(2e-5, 2e-7), Bound(1e-3, 5e-7), Bound(8e-3, 5e-7))
 
 
-FAR = Values("gradients near 100", fill=lambda *how: 100.0 + NORMAL.fill(*how), once=True)  # the sum takes most away
-RISING = Values("probabilities that rise to both ends", fill=NORMAL.fill, once=True)  # which make the sum
+FAR = tried_once("gradients near 100", lambda *how: 100.0 + NORMAL.fill(*how))  # the sum takes most away
+RISING = tried_once("probabilities that rise to both ends", NORMAL.fill)  # which make the sum
 
 
 def _probabilities(sizes, kind, dtype, generator):
@@ -77,14 +69,13 @@ def _none_counts(logits, targets):
     return logits, torch.full_like(targets, IGNORED)
 
 
+def _ascending(logits, targets):
+    return logits + torch.linspace(-60, 60, logits.shape[1]), targets
+
+
 def _far_from_0(logits, targets):
     """exp of the logits overflows, or is 0, if the maximum is not subtracted."""
     return logits + torch.tensor([120.0, -150.0])[torch.arange(len(logits)) % 2][:, None], targets
-
-
-def _ascending(logits, targets):
-    """Each block has a larger maximum than all before it."""
-    return logits + torch.linspace(-60, 60, logits.shape[1]), targets
 
 
 def _classified(sizes, kind, dtype, generator):
@@ -115,9 +106,7 @@ LOGITS = Inputs(
         Dimension(
             "vocabulary",
             (
-                Level(RAGGED, odd(300, 5000)),
-                Level(WHOLE, fixed(1024, 4096)),
-                Level(EVEN, even(5000, 5, 5), once=True),
+                *of_blocks(300, 5000, 1024, 4096, power=5),
                 Level("one", fixed(1), once=True),
                 Level("short", between(20, 40), once=True, only_with={"rows": ("hundreds",)}),
                 Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),
@@ -128,12 +117,9 @@ LOGITS = Inputs(
     (
         Values("", fill=lambda logits, targets: (logits, targets)),
         Values("some rows ignored", fill=_ignored),
-        Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("none",)}),
-        Values(
-            "far from 0", about="huge", fill=_far_from_0, once=True,
-            only_with={"vocabulary": (RAGGED, WHOLE), **OF_OTHER_ROWS},
-        ),
-        Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
+        tried_once("no row counts", _none_counts, gradient=("none",)),
+        tried_once("far from 0", _far_from_0, "huge", vocabulary=(RAGGED, WHOLE), **OF_OTHER_ROWS),
+        tried_once("ascending", _ascending, "ascending", vocabulary=("long",)),
     ),
     first=(
         {"rows": 12, "vocabulary": 300},
@@ -185,10 +171,6 @@ LOSS_MISTAKES = (
 )  # fmt: skip
 
 
-def weight_grad(x: torch.Tensor, dy: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
-    return (dy.double() * x.double() * rstd.double()[:, None]).sum(0)
-
-
 def _activations(sizes, kind, dtype, generator):
     shape = sizes["rows"], sizes["columns"]
     x, dy = (kind.fill(shape, dtype, generator) for _ in range(2))
@@ -198,7 +180,8 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING, FAR), long=RISING.name,
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING, FAR),
+                        long=(RISING.name,),
                         more=({"rows": 2, "columns": 20_001, "row_stride": 20_011, "values": RISING.name},
                               {"rows": 2, "columns": 20_001, "dtype": torch.bfloat16, "values": FAR.name})),
         reference=softmax_backward,
@@ -239,11 +222,13 @@ EXERCISES = (
             *(replace(MATRIX, **NEAR_1) for _ in range(2)),
             TensorArgument(("rows",), dtype=torch.float32, **NEAR_1),
             together=_activations,
+            values=(NORMAL, tried_once("small numbers", lambda *how: 1e-3 * NORMAL.fill(*how))),
             large="columns",
             more=({"rows": 6_003, "columns": 3},),  # more parts than one tile of a merge holds
         ),
-        reference=weight_grad,
-        bounds=SUMS,
+        reference=lambda x, dy, rstd: (dy.double() * x.double() * rstd.double()[:, None]).sum(0),
+        bounds={dtype: Bound(1e-5, 1e-40) for dtype in SUMS},
+        sums=lambda x, dy, rstd: Sums(max(len(x), 1), (x.double() * dy * rstd[:, None]).abs().sum(0), 2.0**-22),
         output_dtype=torch.float32,
         same_bits=True,
     ),

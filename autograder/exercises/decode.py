@@ -11,7 +11,6 @@ import torch
 from workshop.device import STAND_IN
 
 from .design import (
-    EVEN,
     NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
@@ -22,20 +21,18 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
+    tried_once,
 )
-from .spec import Bound, Exercise, Mistake, changed, wrong_values
+from .spec import Bound, Exercise, Mistake, bounds, changed, wrong_values
 from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
 # it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
-BOUNDS = {
-    torch.float32: Bound(4e-5, 2e-5),  # a score of 150 is rounded by 1e-5, and so is the exponent
-    torch.float16: Bound(1e-3, 1e-3),
-    torch.bfloat16: Bound(8e-3, 8e-3),
-}
+# In float32, a score of 150 is rounded by 1e-5, and so is the exponent.
+BOUNDS = bounds(Bound(4e-5, 2e-5), Bound(1e-3, 1e-3), Bound(8e-3, 8e-3))
 SCORES = {dtype: Bound(1e-5, 2e-5) for dtype in BOUNDS}
 SUMS = {dtype: Bound(1e-5, 2e-4) for dtype in BOUNDS}
 LONG = 4096  # tokens, from which a cache must be split
@@ -46,19 +43,13 @@ def _along(q):
     return math.sqrt(q.shape[-1]) * (q / q.pow(2).sum(-1, keepdim=True))[:, None]
 
 
-def _ascending(q, k, v):
-    """Each block has larger scores than all before it, so every block must rescale what was there."""
-    return q, 0.1 * k + torch.linspace(-40, 40, k.shape[1])[:, None] * _along(q), v
+def _scored(lowest: float, highest: float, share: float = 1.0):
+    """Scores that rise evenly from token to token, between these two, and a share of the usual ones."""
 
+    def fill(q, k, v):
+        return q, share * k + torch.linspace(lowest, highest, k.shape[1])[:, None] * _along(q), v
 
-def _huge(q, k, v):
-    """Scores of which exp overflows, if the maximum is not subtracted."""
-    return q, k + 150 * _along(q), v
-
-
-def _thousands(q, k, v):
-    """Scores that no softmax would tell apart."""
-    return q, k + 4000 * torch.linspace(-1, 1, k.shape[1])[:, None] * _along(q), v
+    return fill
 
 
 def _one_token_each(k):
@@ -74,7 +65,6 @@ def _one_large(q, k, v):
 
 
 def _one_large_of_int8(q, k, k_scale, v, v_scale):
-    """As `_one_large`: that token's key is the query, as far as int8 holds it."""
     _score_of_int8(120, q, k, k_scale, _one_token_each(k))
     return q, k, k_scale, v, v_scale
 
@@ -89,11 +79,6 @@ def _no_query(q, *cache):
     """All scores of a query of zeros are 0, as those of tokens that are not there: its weights are alike."""
     q[:1] = 0
     return q, *cache
-
-
-def _low(q, k, v):
-    """Scores that are far below 0: a masked lane with the score 0, or a maximum that begins there, is too large."""
-    return q, k - 300 * _along(q), v
 
 
 def _alike(q, k, v):
@@ -115,7 +100,6 @@ def _one_above(q, k, v):
 
 
 def _one_above_of_int8(q, k, k_scale, v, v_scale):
-    """As `_one_above`."""
     k_scale = 0.1 * k_scale
     _score_of_int8(17, q, k, k_scale, (slice(None), 0))
     v = 64 + v.abs() // 2
@@ -124,7 +108,6 @@ def _one_above_of_int8(q, k, k_scale, v, v_scale):
 
 
 def _one_above_in_pages(q, k, v, first):
-    """As `_one_above`, for the first pages of the requests."""
     k, v = 0.1 * k, 1 + v.sigmoid()
     k[first, 0], v[first, 0] = 17 * _along(q)[:, 0], 0
     return q, k, v
@@ -143,11 +126,6 @@ def _quantised(sizes, kind, dtype, generator):
     return kind.fill(q, k, scales[0], v, scales[1])
 
 
-def _large_queries(q, k, k_scale, v, v_scale):
-    """Queries whose products with an int8 number are more than float16 can hold, and scores like the others'."""
-    return 400 * q, k, k_scale / 400, v, v_scale
-
-
 def _tokens_of_zeros(q, k, k_scale, v, v_scale):
     """Some keys are 0, and so is their scale: they have a weight like others. So are the values of other tokens."""
     for numbers, scales, first in ((k, k_scale, 0), (v, v_scale, 1)):
@@ -155,51 +133,47 @@ def _tokens_of_zeros(q, k, k_scale, v, v_scale):
     return q, k, k_scale, v, v_scale
 
 
-def _large_scores(q, k, k_scale, v, v_scale):
-    """Scores that show whether a key was rounded to half precision."""
-    return q, k, 8 * k_scale, v, v_scale
-
-
 HALF = ("float16", "bfloat16")
 SHORTER = {"tokens": (RAGGED, WHOLE)}
-ONE_FAR = "long, with one large score"
+ONE_FAR, FEW_TOKENS = "long, with one large score", "few"
 PLAIN = Values("", fill=lambda *tensors: tensors)
-# More than once: a score that is far above the others hides what is wrong with them.
+# They show whether a key was rounded to half precision. More than once: a score that is far above the others hides what
+# is wrong with them.
 LARGE_SCORES = Values(
-    "large scores", fill=_large_scores, only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER}
-)
-ONE_LARGE = Values(
-    "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, ONE_FAR)}
-)
-ONE_ABOVE = Values(
-    "one score above", fill=_one_above, once=True, only_with={"tokens": ("many",), "dtype": ("float32",)}
-)
-NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
-LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
+    "large scores", fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more),
+    only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER},
+)  # fmt: skip
+ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
+ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
+NO_QUERY = tried_once("a query of zeros", _no_query, tokens=(RAGGED,))
+# Their products with an int8 number are more than float16 can hold, and their scores are like the others'.
+LARGE_QUERIES = tried_once("large queries", lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more),
+                           dtype=("float16",))  # fmt: skip
 SCORED = (
     PLAIN,
-    Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
-    Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
+    # each block must rescale what was there; and scores of which exp overflows
+    tried_once("ascending scores", _scored(-40, 40, 0.1), "ascending", **SHORTER),
+    tried_once("huge scores", _scored(150, 150), "huge", tokens=(*SHORTER["tokens"], FEW_TOKENS)),
     NO_QUERY,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
-    # More than once: a masked part shows only there, and an answer may have a whole number of them. In float32, the
-    # rounding of such scores is larger than the bound.
-    Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
-    Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
+    # A masked lane with the score 0, or a maximum that begins there, is too large. More than once: a masked part shows
+    # only there, and an answer may have a whole number of them. In float32, their rounding is larger than the bound.
+    Values("low scores", about="negative", fill=_scored(-300, -300), only_with={"tokens": (RAGGED,), "dtype": HALF}),
+    tried_once("equal scores", _alike, tokens=("thousands",), dtype=("float16",)),
     ONE_ABOVE,
 )
-THOUSANDS = Values("scores of thousands", about="huge", fill=_thousands, once=True, only_with=SHORTER)
+# No softmax would tell them apart.
+THOUSANDS = tried_once("scores of thousands", _scored(-4000, 4000), "huge", **SHORTER)
 DIMENSIONS = (
     Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
     Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256))), large=()),
     Dimension(
         "tokens",
         (
-            Level(RAGGED, odd(130, 777)),
-            Level(WHOLE, fixed(128, 256)),
-            Level(EVEN, even(777, 4, 4), once=True),
+            *of_blocks(130, 777, 128, 256),
             Level("one", fixed(1), once=True, only_with={"heads": ("few",)}),
+            Level(FEW_TOKENS, between(2, 60), once=True, only_with={"values": ("huge scores",), "heads": ("few",)}),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("many", odd(3000, 5000), once=True, only_with={"values": (ONE_ABOVE.name,)}),
             Level("more", odd(9000, 9700), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
@@ -233,10 +207,6 @@ def _mixed(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 def decode_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Attention of one query for each head: softmax of the scores times v. → (h, d), float64."""
     return _mixed(decode_scores(q, k).softmax(-1), v)
-
-
-def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return (p.double()[:, None] * v.double()).sum(0)
 
 
 def _scaled(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -390,21 +360,18 @@ PAGED_MISTAKES = wrong_values(
     (lambda q, k, v, table, lengths: paged_decode_attention(q, _heads_outside(k), _heads_outside(v), table, lengths),
      "A page is read as (heads, page, d). It is (page, heads, d).",
      "The numbers of token i and head h begin at ((page_number * page + i) * heads + h) * d."),
-    (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, _in_order(table), lengths),
+    (lambda q, k, v, table, lengths:
+     paged_decode_attention(q, k, v, torch.arange(table.shape[1]).to(table).expand_as(table), lengths),
      "The pages were read in their order in memory.", "Load the number of each page from block_table[request, i]."),
     (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, table[:1].expand_as(table), lengths),
      "All requests read the pages of the first one.", "Begin at block_table + request * most."),
-)
+)  # fmt: skip
 
 
 def _heads_outside(pages: torch.Tensor) -> torch.Tensor:
     """The same memory, read as (pages, heads, page, d)."""
     count, page, heads, d = pages.shape
     return pages.reshape(count, heads, page, d).transpose(1, 2)
-
-
-def _in_order(table: torch.Tensor) -> torch.Tensor:
-    return torch.arange(table.shape[1], dtype=table.dtype).expand_as(table)
 
 
 def _programs_for(q, k, v, multiprocessors: int = STAND_IN["multiprocessor_count"]) -> int:
@@ -417,9 +384,9 @@ def _opposite(shape, dtype, generator):
     return torch.randn(shape, generator=generator) if len(shape) > 1 else 1.0 - 2.0 * (torch.arange(*shape) % 2)
 
 
-OPPOSITE = Values("weights 1 and -1", fill=_opposite, once=True, only_with={"rows": (WHOLE,)})
+OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
-OF_ZEROS = Values("tokens of zeros", fill=_tokens_of_zeros, once=True, only_with={"tokens": (RAGGED,)})
+OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
 OF_INT8 = (
     PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8),
     replace(ONE_ABOVE, fill=_one_above_of_int8),
@@ -435,7 +402,7 @@ EXERCISES = (
             large="columns",
             first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
         ),
-        reference=_weighted,
+        reference=lambda p, v: (p.double()[:, None] * v.double()).sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
     ),

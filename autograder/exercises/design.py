@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, cycle, product
 
 import torch
 
@@ -88,8 +88,8 @@ def _around(begun: Combination, axes: Axes, generator: torch.Generator) -> Combi
 
 def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Generator) -> Combination | None:
     """A combination with these levels. Each other axis gets the level that makes most of the wanted pairs."""
-    made = dict(begun)
-    for axis in _shuffled(axes.keys() - begun.keys(), generator):
+    made, others = dict(begun), sorted(axes.keys() - begun.keys())
+    for axis in (others[i] for i in torch.randperm(len(others), generator=generator).tolist()):
         fit = [level for level in axes[axis] if all(_may_meet(axis, level, a, each) for a, each in made.items())]
         fit = [level for level in fit if not level.once] or fit
         if not fit:
@@ -99,13 +99,7 @@ def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Genera
     return made
 
 
-def _shuffled(names: Iterable[str], generator: torch.Generator) -> list[str]:
-    names = sorted(names)
-    return [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
-
-
 def _pairs(made: Combination) -> set:
-    """The pairs of levels in a combination."""
     return {_pair(one, other) for one, other in combinations(made.items(), 2)}
 
 
@@ -194,9 +188,9 @@ class Dimension:
 RAGGED, EVEN, WHOLE, ONE = "ragged", "a multiple of a power of two", "whole blocks", "one"
 
 
-def elements(name: str, least: int = 0) -> Dimension:
+def elements(name: str) -> Dimension:
     """The number of elements of a vector."""
-    return Dimension(name, _full(2600, 1024, 2048) + _few(name, least) + (
+    return Dimension(name, _full(2600, 1024, 2048) + _few(0) + (
         Level("large", odd(90_000, 110_000), once=True, gpu_only=True),
     ))  # fmt: skip
 
@@ -204,7 +198,7 @@ def elements(name: str, least: int = 0) -> Dimension:
 def columns(name: str, least: int = 1, *more: Level) -> Dimension:
     """The length of a row: longer than most blocks, so that a loop over blocks has several steps."""
     short = Level("short", between(2, 40), once=True)
-    return Dimension(name, (*_full(4400, 2048, 4096), *_few(name, least), short, *more))
+    return Dimension(name, (*_full(4400, 2048, 4096), *_few(least), short, *more))
 
 
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
@@ -212,22 +206,25 @@ def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimens
     own = {"columns": short, **OF_OTHER_ROWS}  # a program that takes several rows has other ones
     many = Level("many", between(300, 400), once=True, only_with=own)
     more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
-    return Dimension(name, (Level("few", between(3, 6)), *_few(name, least), many, more))
+    return Dimension(name, (Level("few", between(3, 6)), *_few(least), many, more))
 
 
 def _full(most: int, *whole: int) -> tuple[Level, ...]:
-    return (Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)),
-            *beside(max(whole)))  # fmt: skip
+    beside = {"one less than whole blocks": max(whole) - 1, "one more than whole blocks": max(whole) + 1}
+    once = (Level(name, fixed(n), once=True, only_with={"rank": (ONE,)}) for name, n in beside.items())
+    return Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)), *once
 
 
-def beside(whole: int) -> tuple[Level, ...]:
-    """One less than whole blocks, and one more."""
-    how = {"once": True, "only_with": {"rank": (ONE,)}}
-    return (Level("one less than whole blocks", fixed(whole - 1), **how),
-            Level("one more than whole blocks", fixed(whole + 1), **how))  # fmt: skip
+def of_blocks(low: int, high: int, *whole: int, power: int = 4) -> tuple[Level, ...]:
+    """Sizes whose last block is not full, whole blocks, and a multiple of 2^power."""
+    return (
+        Level(RAGGED, odd(low, high)),
+        Level(WHOLE, fixed(*whole)),
+        Level(EVEN, even(high, power, power), once=True),
+    )
 
 
-def _few(name: str, least: int) -> tuple[Level, ...]:
+def _few(least: int) -> tuple[Level, ...]:
     return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, ONE)) if n >= least)
 
 
@@ -247,12 +244,25 @@ class Values(Level):
     about: str = ""
 
 
-def _normal(shape, dtype, generator):
-    return torch.randn(shape, generator=generator)
+def tried_once(name: str, fill: Callable, about: str = "", **only_with: Iterable[str]) -> Values:
+    """Numbers that need not meet the levels of other axes. only_with: as in Level."""
+    return Values(name, once=True, only_with=only_with, fill=fill, about=about)
 
 
-NORMAL = Values("", fill=_normal)
+def normal_but(*changes: tuple):
+    """`fill` of normal numbers with other values at some places: (place, value) of each."""
 
+    def fill(shape, dtype, generator):
+        x = torch.randn(shape, generator=generator)
+        for place, value in changes:
+            x[place] = value
+        return x
+
+    return fill
+
+
+NORMAL = Values("", fill=normal_but())
+FIRST, LAST = (..., slice(1)), (..., slice(-1, None))  # of each row
 OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}  # what a level may meet that needs rows of their own
 STRIDES = (
     Level("contiguous", lambda generator: None),
@@ -262,10 +272,10 @@ STRIDES = (
 ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
 LAYOUTS = (
-    Level(BY_ROWS),
-    Level(TRANSPOSED, only_with=OF_OTHER_ROWS),
-    Level(SPREAD),
-    Level(EQUAL, once=True),
+    Level(BY_ROWS, lambda generator: BY_ROWS),
+    Level(TRANSPOSED, lambda generator: TRANSPOSED, only_with=OF_OTHER_ROWS),
+    Level(SPREAD, lambda generator: SPREAD),
+    Level(EQUAL, lambda generator: EQUAL, once=True),
 )
 
 
@@ -345,7 +355,7 @@ class Inputs:
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
     gradients: arguments whose gradients are judged in some of the cases: number -> name. incoming: the dimensions of
     the output; none if it is one number.
-    long: the name of the kind of values in `beyond`, if ordinary ones hide what a loop over a long row leaves out.
+    long: the kinds of values in `beyond`, if ordinary ones hide what a loop over a long row leaves out.
     outputs: the names of the outputs, if the function returns several. A case judges one of them.
     """
 
@@ -361,7 +371,7 @@ class Inputs:
     gradients: Mapping[int, str] = field(default_factory=dict)
     incoming: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    long: str = ""
+    long: tuple[str, ...] = ("",)
     derived: Callable[[Mapping[str, int]], dict[str, int]] = lambda sizes: {}
 
     @property
@@ -375,17 +385,9 @@ class Inputs:
     @property
     def alike(self) -> tuple[int, int] | None:
         """The numbers of the first two arguments that may be one tensor."""
-        for i, j in combinations(range(len(self.arguments)), 2):
-            kinds = [self._kind(self.arguments[number]) for number in (i, j)]
-            if kinds[0] and kinds[0] == kinds[1]:
-                return i, j
-        return None
-
-    def _kind(self, each: TensorArgument | Number) -> tuple:
-        """What two tensors have in common that may be one; () for others."""
-        if isinstance(each, Number) or not (each.shape or each.any_rank):
-            return ()
-        return len(each.shape), each.dtype, each.row_stride, each.any_strides
+        tensors = [(i, each) for i, each in enumerate(self.arguments) if isinstance(each, TensorArgument)]
+        kinds = [(i, (len(each.shape), each.dtype, each.row_stride, each.any_strides)) for i, each in tensors]
+        return next(((i, j) for (i, one), (j, other) in combinations(kinds, 2) if one == other), None)
 
     @property
     def _unlike(self) -> list[tuple[str, str]]:
@@ -412,10 +414,13 @@ class Inputs:
             asked = (None, *self.gradients)
             found["gradient"] = tuple(Level(self.gradients.get(each, "none"), fixed(each)) for each in asked)
         if self.alike:
-            found["twice"] = Level("no"), Level("yes", once=True, only_with=self._plain())
+            yes = Level("yes", lambda generator: True, once=True, only_with=self._plain())
+            found["twice"] = Level("no", lambda generator: False), yes
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank), once=rank > 3) for rank in RANKS)
-        return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
+        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those.
+        runs = (lambda each: "far" not in getattr(each, "about", "")) if on_gpu else lambda each: not each.gpu_only
+        return {axis: tuple(filter(runs, levels)) for axis, levels in found.items()}
 
     def cases(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
         """The first cases, a pairwise design, and one element. Cases with ordinary values come before the others."""
@@ -464,8 +469,7 @@ class Inputs:
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
         """The case of a combination, once for each output."""
         for _ in range(100):
-            facts = {axis: level.draw(generator) for axis, level in chosen.items() if axis not in ("values", "twice")}
-            facts["twice"] = "twice" in chosen and chosen["twice"].name == "yes"
+            facts = {axis: level.draw(generator) for axis, level in chosen.items()}
             numbers = [facts[each.name] for each in self.arguments if isinstance(each, Number)]
             if self.tensors or self.asked(*numbers):
                 break
@@ -481,9 +485,8 @@ class Inputs:
             stride = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
             facts["row_stride"] = length if chosen["row_stride"] is ONLY_THE_LAST else stride
         facts["leading"] = tuple(choice(generator, lengths) for lengths in LEADING[: facts.pop("rank", 1) - 1])
-        for axis in [axis for axis in facts if axis.startswith("layout of ")]:
-            facts["layouts"] = facts.get("layouts", {}) | {int(axis[10:]): chosen[axis].name}
-            del facts[axis]
+        layouts = [axis for axis in facts if axis.startswith("layout of ")]
+        facts["layouts"] = {int(axis.removeprefix("layout of ")): facts.pop(axis) for axis in layouts}
         if "values" in chosen:
             facts["values"] = chosen["values"].name
         return [self.case(**facts, pick=pick) for pick in (range(len(self.outputs)) if self.outputs else (None,))]
@@ -516,18 +519,20 @@ class Inputs:
         last = sum(each.row_stride for each in self.tensors) - 1 if row_stride else None
 
         def make(generator: torch.Generator) -> tuple:
-            drawn = iter(self._drawn_together(sizes, leading, kind, dtype, generator))
-            made, strided, number = [], 0, 0
+            shapes = ((*leading, *(sizes[name] for name in each.shape)) for each in self.tensors)
+            together = self.together or (lambda *_: tuple(kind.fill(shape, dtype, generator) for shape in shapes))
+            drawn = enumerate(together(sizes, kind, dtype, generator))
+            made, strided = [], 0
             for each in self.arguments:
                 if isinstance(each, Number):
                     made.append(sizes[each.name])
                     continue
-                x = next(drawn).to(each.dtype or dtype)
+                number, x = next(drawn)
+                x = x.to(each.dtype or dtype)
                 between = gap + 3 * strided if gap else 3 * (0 < strided == last)
                 how = row_stride == 0, between, generator
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
-                number += 1
             if twice:
                 one, other = self.alike
                 made[other] = made[one]
@@ -537,11 +542,10 @@ class Inputs:
             return tuple(made)
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
-        judged = f", {self.outputs[pick]}" if pick is not None else ""
-        judged = judged if gradient is None else f", the gradient of {self.gradients[gradient]}"
         turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
-        more = [*turned, "one tensor twice"] if twice else turned
-        name = ", ".join([self._named(shape, dtype, row_stride, values), *more]) + judged
+        more = turned + ["one tensor twice"] * twice
+        more += [self.outputs[pick]] if pick is not None else []
+        name = self._named(shape, dtype, row_stride, gradient, values, *more)
         about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
         return Case(name, make, about, pick, gradient)
 
@@ -550,19 +554,14 @@ class Inputs:
         first = next(each for each in self.tensors if each.row_stride)
         return math.prod(sizes[name] for name in first.shape[1:])
 
-    def _drawn_together(self, sizes, leading, kind: Values, dtype: torch.dtype, generator) -> tuple[torch.Tensor, ...]:
-        if self.together:
-            return self.together(sizes, kind, dtype, generator)
-        shapes = [(*leading, *(sizes[name] for name in each.shape)) for each in self.tensors]
-        return tuple(kind.fill(shape, dtype, generator) for shape in shapes)
-
-    def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, values: str = "") -> str:
+    def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, gradient, *more: str) -> str:
         shown = dtype_name(dtype) if dtype != self.dtypes[0] else ""
         size = "n = " * (len(shape) == 1) + " × ".join(map(_digits, shape))
         if len(self.dimensions) > 2:
             size = ", ".join(f"{each.name} = {_digits(n)}" for n, each in zip(shape, self.dimensions, strict=True))
         stride = "" if row_stride is None else f"row stride {_digits(row_stride)}"
-        return ", ".join(filter(None, (shown, size, stride, values)))
+        judged = "" if gradient is None else f"the gradient of {self.gradients[gradient]}"
+        return ", ".join(filter(None, (shown, size, stride, *more, judged)))
 
     def _about(self, shape, dtype: torch.dtype, row_stride: int | None, kind: Values = NORMAL) -> frozenset[Tag]:
         rows, last = (1, math.prod(shape)) if self.any_rank or len(shape) == 1 else (shape[0], shape[-1])
@@ -582,37 +581,38 @@ class Inputs:
     def beyond(
         self, bounds: Sequence[int], divisors: Sequence[int], reached: Mapping[str, int], generator
     ) -> list[Case]:
-        """Cases in which one dimension is well beyond a bound that few cases have reached, and others are small.
+        """Cases in which one dimension is a bound that few cases have reached, or well beyond it; others are small.
 
         Of the bounds the largest that can be afforded, and one of the others: what begins at a size mostly goes on. And
         cases in which each dimension is an odd multiple of a divisor.
         """
-        found, bounds = [], sorted({*bounds, *(2 * n for n in bounds)})  # what is shared out has a rest
-        for each in self.dimensions:
+        found: list[tuple[dict[str, int], str]] = []
+        twice, turn = sorted({*bounds, *(2 * n for n in bounds)}), cycle(self.long)  # what is shared out has a rest
+        for each, ends in product((each for each in self.dimensions if each.large), (twice, bounds)):
             small = {d.name: min(level.draw(generator) or 1 for level in d.sizes) for d in self.dimensions}
             small |= {d.name: integer(generator, 1, 2) for d in self.dimensions if d.large}
             least = small | {d.name: 1 for d in self.dimensions if d.large}
-            longer = [{each.name: odd(n + 2, n + n // 8)(generator)} for n in bounds if each.large]
+            longer = [{each.name: n if ends is bounds else odd(n + 2, n + n // 8)(generator)} for n in ends]
             longer = [more for more in longer if more[each.name] > reached.get(each.name, 0)]
             tried = ([small | more, least | more] for more in longer)
             tried = (next((sizes for sizes in both if self._affordable(sizes, each.name)), None) for both in tried)
             fit = [sizes for sizes in tried if sizes]
-            found += fit[-1:] + [choice(generator, fit[:-1])] if len(fit) > 1 else fit
+            found += [(sizes, kind) for sizes in fit[-1:] for kind in (self.long if ends is twice else [next(turn)])]
+            found += [(choice(generator, fit[:-1]), next(turn))] if len(fit) > 1 else []
         for n in divisors:
             odds = odd(1, 5 if n < 100 else 1)
-            found.append(
-                {d.name: n * odds(generator) if d.large else d.sizes[0].draw(generator) for d in self.dimensions}
-            )
-        return [case for sizes in found for case in self._of_sizes(sizes, generator)]
+            sizes = {d.name: n * odds(generator) if d.large else d.sizes[0].draw(generator) for d in self.dimensions}
+            found.append((sizes, self.long[0]))
+        return [case for sizes, kind in found for case in self._of_sizes(sizes, kind, generator)]
 
     def _affordable(self, sizes: dict[str, int], long: str) -> bool:
         """Whether an ordinary case can have these sizes. Many rows are many programs, of a whole block each."""
         most = MOST_ROWS if long == self.large and len(self.dimensions) > 1 else MOST_LONG
         return sizes[long] <= most and self._most_elements(sizes, (long,)) <= MOST_IN_A_CASE
 
-    def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
+    def _of_sizes(self, sizes: dict[str, int], kind: str, generator: torch.Generator) -> list[Case]:
         """The cases of these sizes: of each output, and of each gradient."""
-        facts = sizes | self._plain_numbers(generator) | {"values": self.long}
+        facts = sizes | self._plain_numbers(generator) | {"values": kind}
         picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
         dtypes = dict.fromkeys((self.dtypes[0], choice(generator, self.dtypes)))
         each = [(dtype, pick, gradient) for dtype in dtypes for pick in picks for gradient in gradients]
@@ -722,12 +722,10 @@ class Inputs:
 
         arguments = tuple(map(argument, self.arguments))
         if gradient is not None:
-            arguments += (
-                Large(tuple(sizes[name] for name in self.incoming), dtype if self.incoming else torch.float32),
-            )
+            incoming = tuple(sizes[name] for name in self.incoming)
+            arguments += (Large(incoming, dtype if incoming else torch.float32),)
         pick = integer(generator, 0, len(self.outputs) - 1) if self.outputs else None
-        name = self._named(shape, dtype, row_stride)
-        name += f", the gradient of {self.gradients[gradient]}" if gradient is not None else ""
+        name = self._named(shape, dtype, row_stride, gradient)
         return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick, gradient)
 
 
@@ -792,11 +790,6 @@ def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator
 
 def _digits(n: int) -> str:
     return f"{n:,}" if n >= 10_000 else str(n)
-
-
-def _runs(level: Level, on_gpu: bool) -> bool:
-    """A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those."""
-    return "far" not in getattr(level, "about", "") if on_gpu else not level.gpu_only
 
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import torch
 
@@ -56,10 +57,6 @@ def _forward(slug: str, value: Callable, explanation: str, advice: str, **more) 
     return Mistake(slug, compute, explanation, advice, **more)
 
 
-def _nothing_dropped(x, p, seed, y):
-    return leaky(x)
-
-
 def _dropped_are_left(x, p, seed, y):
     kept = leaky(x) * scale(p)
     return torch.where(close(y.double(), kept, 1e-5, 1e-9), kept, leaky(x))
@@ -95,11 +92,11 @@ _SELECT = "select the value, do not multiply by the mask: tl.where(keep, x / (1 
 _ONCE = "divide kept elements by 1 - p, once."
 _RELU = "use tl.where(x >= 0, x, 0.01 * x)."
 MISTAKES = (
-    Mistake("wrong-rate", _nothing_dropped, "No element is dropped, and none is scaled.", COMPARE[1]),
+    Mistake("wrong-rate", lambda x, p, seed, y: leaky(x), "No element is dropped, and none is scaled.", COMPARE[1]),
     _forward("not-scaled", lambda x, p, y: leaky(x),
              "Kept elements were not scaled, so the expected sum of a layer changes by the factor 1 - p.",
              "Divide kept elements by 1 - p."),
-    _forward("wrong-rate", lambda x, p, y: _for_the_kept(x, p, y),
+    _forward("wrong-rate", _for_the_kept,
              "p is taken for the probability that an element is kept. It is that of a drop.", COMPARE[1]),
     _forward("constant-factor", lambda x, p, y: leaky(x) / p,
              "An element is kept with probability 1 - p. The factor 1 / p uses the probability of a drop.", _ONCE),
@@ -118,53 +115,57 @@ MISTAKES = (
 
 
 def _backward(slug: str, value: Callable, explanation: str, advice: str, **more) -> Mistake:
-    """The gradient is value(kept, x, slope at x, dy, scale, dx) in float64; kept is 1 for what was kept, and 0 else."""
+    """The gradient is value(of), of float64: kept (1 or 0), x, its slope, dy, scale, and dx, which came back."""
 
     def compute(x, p, seed, y, dy, dx):
         x, slope = x.double(), torch.where(x >= 0, 1.0, SLOPE).double()
-        return value((y != 0).double(), x, slope, dy.double(), scale(p), dx.double())
+        kept = (y != 0).double()
+        return value(SimpleNamespace(kept=kept, x=x, slope=slope, dy=dy.double(), scale=scale(p), dx=dx.double()))
 
     return Mistake(slug, compute, explanation, advice, **more)
 
 
+def _slope_by_dy(of: SimpleNamespace) -> torch.Tensor:
+    return torch.where(of.dy >= 0, 1.0, SLOPE)
+
+
 GRADIENT_MISTAKES = (
-    _backward("not-attempted", lambda kept, x, slope, dy, scale, dx: 0 * x, "The gradient of x is zero everywhere.",
+    _backward("not-attempted", lambda of: 0 * of.x, "The gradient of x is zero everywhere.",
               "Write the backward function. It returns the gradient of x first: dx, None, None.",
               known_by_constant=True),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: dy,
-              "The backward function returns dy as it came in.",
+    _backward("wrong-value", lambda of: of.dy, "The backward function returns dy as it came in.",
               "The gradient of a kept element is dy · slope / (1 - p). That of a dropped one is 0."),
-    _backward("wrong-rate", lambda kept, x, slope, dy, scale, dx: (1 - kept) * slope * dy * scale,
+    _backward("wrong-rate", lambda of: (1 - of.kept) * of.slope * of.dy * of.scale,
               "The gradient is 0 for kept elements, not for dropped ones: the comparison or the values of tl.where are "
               "the wrong way round.", "Keep where random >= p: tl.where(keep, the gradient, 0.0)."),
-    _backward("not-scaled", lambda kept, x, slope, dy, scale, dx: kept * slope * dy,
-              "The derivative of x / (1 - p) is 1 / (1 - p).", "Divide by 1 - p in the backward pass too."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: slope * dy * scale,
+    _backward("not-scaled", lambda of: of.kept * of.slope * of.dy, "The derivative of x / (1 - p) is 1 / (1 - p).",
+              "Divide by 1 - p in the backward pass too."),
+    _backward("wrong-value", lambda of: of.slope * of.dy * of.scale,
               "Dropped elements get a gradient, but the output does not depend on them.",
               "Draw the same mask again from the same seed, and set the gradient of dropped elements to 0."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.dy * of.scale,
               "The derivative of leaky ReLU is 0.01 where x is negative.",
               "Keep x for the backward pass, and multiply by tl.where(x >= 0, 1.0, 0.01)."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * (x >= 0) * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * (of.x >= 0) * of.dy * of.scale,
               "Negative elements have gradient 0: that is ReLU.", "Multiply by tl.where(x >= 0, 1.0, 0.01).",
               known_by_constant=True),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * slope * x * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.slope * of.x * of.dy * of.scale,
               "The incoming gradient is multiplied by leaky(x).",
               "Multiply dy by the slope: 1 where x >= 0, else 0.01."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * x * scale,
-              "x and dy have changed places.", "Pass them in the order of the kernel's parameters."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * _slope_by_dy(of) * of.x * of.scale, "x and dy have changed places.",
+              "Pass them in the order of the kernel's parameters."),
+    _backward("wrong-value", lambda of: of.kept * _slope_by_dy(of) * of.dy * of.scale,
               "The slope follows the sign of dy. It must be 0.01 where x is negative.",
               "Load x, too, and multiply dy by tl.where(x >= 0, 1.0, 0.01)."),
-    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * slope * scale,
-              "The incoming gradient is ignored.", "Multiply by the gradient that the backward function receives."),
-    _backward("seed-ignored", lambda kept, x, slope, dy, scale, dx: (dx != 0) * slope * dy * scale,
+    _backward("wrong-value", lambda of: of.kept * of.slope * of.scale, "The incoming gradient is ignored.",
+              "Multiply by the gradient that the backward function receives."),
+    _backward("seed-ignored", lambda of: (of.dx != 0) * of.slope * of.dy * of.scale,
               "The backward pass used another mask than the forward pass. It draws the mask again: the same seed and "
               "the same counters give the same mask.",
               "Load the seed of the forward pass, and give tl.rand or tl.rand4x the same counters as its kernel does."),
-    _backward("constant-factor", lambda kept, x, slope, dy, scale, dx: kept * slope * dy * scale**2,
-              "The gradient is scaled twice.", "Divide by 1 - p exactly once."),
-    _backward("nan", lambda kept, x, slope, dy, scale, dx: kept * slope * dy / (1 / scale if scale else 0 * x),
+    _backward("constant-factor", lambda of: of.kept * of.slope * of.dy * of.scale**2, "The gradient is scaled twice.",
+              "Divide by 1 - p exactly once."),
+    _backward("nan", lambda of: of.kept * of.slope * of.dy / (1 / of.scale if of.scale else 0 * of.x),
               "At p = 1 the scale 1 / (1 - p) is infinite, and 0 times infinity is NaN.", _SELECT,
               known_by_constant=True),
 )  # fmt: skip
@@ -231,10 +232,6 @@ def _nearly_1(generator, dtype=torch.float32):
     """p is 1 if it is rounded to 11 bits or fewer, such as those of float16."""
     p = float(torch.tensor(1 - between(generator, 0.5 * 2**-12, 0.95 * 2**-12)))
     return numbers(generator, 409, 577, dtype=dtype), p, Varying((integer(generator, 1, LARGEST_SEED),))
-
-
-def _nearly_1_in_half(generator):
-    return _nearly_1(generator, torch.float16)
 
 
 def _keep_all(generator):
@@ -320,7 +317,7 @@ EXERCISES = (
             Case("5 × 130, some elements infinite", _infinities, "ragged"),
             _SHORT,
             _case("float16", 5, 130, 0.5, "ragged optional", torch.float16),
-            Case("float16, 409 × 577, p near 1", _nearly_1_in_half, "ragged optional"),
+            Case("float16, 409 × 577, p near 1", lambda g: _nearly_1(g, torch.float16), "ragged optional"),
             _case("no elements", 0, 5, 0.5, "optional"),
         ),
         reference=reference,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,6 @@ COMPARE = (
     "An element is kept if its random number, in [0, 1), is at least p.",
     "compare like this: keep = random >= p.",
 )
-CHOOSE = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
 _ONE_NUMBER = (
     "Random numbers are used more than once: the generator gives one number for each pair (seed, offset).",
     "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE). Of the numbers that one "
@@ -51,7 +51,7 @@ class Masks:
     columns: int
     of_seed: dict[int, torch.Tensor]
 
-    @property
+    @functools.cached_property
     def all(self) -> list[torch.Tensor]:
         return list(self.of_seed.values())
 
@@ -71,12 +71,6 @@ class Masks:
         """Those of the first two masks."""
         return [spectrum(mask, self.dropped) for mask in self.all[:2]]
 
-    @property
-    def telling(self) -> bool:
-        """Whether the masks are long, and random enough, for tests of independence."""
-        n, p = self.all[0].numel(), self.dropped
-        return n * p * (1 - p) > 40
-
 
 def judge_masks(calls: list) -> Finding | None:
     """Same seed, same mask; other seed, other mask; elements independent, and the right share of them kept.
@@ -94,7 +88,8 @@ def judge_masks(calls: list) -> Finding | None:
     if finding := _nothing_kept(masks) or _negative_dropped(masks):
         return finding
     tests = (_patterns, _alike_for_two_seeds, _shifted, _shared_number, _fixed_element)
-    found = (test(masks) for test in tests if masks.telling)
+    telling = x.numel() * masks.dropped * (1 - masks.dropped) > 40  # long, and random enough, for tests of independence
+    found = (test(masks) for test in tests if telling)
     return _all_or_nothing(masks) or next(filter(None, found), None) or _wrong_rate(masks)
 
 
@@ -107,26 +102,16 @@ def plausible(k: int, n: int, q: float, alpha: float = ALPHA) -> bool:
     It returns False for a right answer with a probability of at most alpha: Hoeffding's theorem 1, in Chernoff's form,
     P <= 2 exp(-n KL(k/n || q)).
     """
-    return n * _divergence(k / n, q) <= math.log(2 / alpha)
+    parts = (k / n, q), (1 - k / n, 1 - q)
+    divergence = sum(0.0 if x == 0 else math.inf if y <= 0 else x * math.log(x / y) for x, y in parts)  # of two coins
+    return n * divergence <= math.log(2 / alpha)
 
 
-def plausible_range(n: int, q: float) -> tuple[float, float]:
-    """The lowest and the highest share that `plausible` accepts."""
-
-    def end(outer: float) -> float:
-        inner = q
-        for _ in range(30):
-            middle = (inner + outer) / 2
-            inner, outer = (middle, outer) if n * _divergence(middle, q) <= math.log(2 / ALPHA) else (inner, middle)
-        return inner
-
-    return end(0.0), end(1.0)
-
-
-def _divergence(a: float, q: float) -> float:
-    """Kullback-Leibler divergence of two coins, in nats."""
-    parts = ((a, q), (1 - a, 1 - q))
-    return sum(0.0 if x == 0 else math.inf if y <= 0 else x * math.log(x / y) for x, y in parts)
+def plausible_counts(n: int, q: float) -> tuple[int, int]:
+    """The lowest and the highest number of n that `plausible` accepts."""
+    middle = int(n * q)
+    low = bisect_left(range(middle), True, key=lambda k: plausible(k, n, q))
+    return low, middle + bisect_left(range(middle + 1, n + 1), True, key=lambda k: not plausible(k, n, q))
 
 
 def _nothing_kept(masks: Masks) -> Finding | None:
@@ -155,16 +140,16 @@ def _wrong_rate(masks: Masks) -> Finding | None:
         count, what = (n - k, "dropped") if p == 0 else (k, "kept")
         are = f"{many(count, 'element is', 'elements are')} {what} at p = {p:g}"
         return Finding("wrong-rate", f"{are}, which {'keeps' if p == 0 else 'drops'} every element.", *COMPARE)
-    low, high = plausible_range(n, 1 - p)
+    low, high = plausible_counts(n, 1 - p)
     happened = (
         f"{k} of {n} elements are kept. With p = {p:.6g}, about {(1 - p) * n:.0f} are expected, and a right answer "
-        f"keeps {math.ceil(low * n)} to {math.floor(high * n)}."
+        f"keeps {low} to {high}."
     )
     if plausible(k, n, p):
         means = "An element is kept with probability p: the comparison or the tl.where is the wrong way round."
-        return Finding("wrong-rate", happened, means, CHOOSE)
-    means = "An element is kept if its random number, in [0, 1), is at least p. Is p rounded before the comparison?"
-    return Finding("wrong-rate", happened, means, COMPARE[1])
+        advice = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
+        return Finding("wrong-rate", happened, means, advice)
+    return Finding("wrong-rate", happened, f"{COMPARE[0]} Is p rounded before the comparison?", COMPARE[1])
 
 
 # -- elements ----------------------------------------------------------------------------------------------
@@ -182,21 +167,22 @@ def _patterns(masks: Masks) -> Finding | None:
     if masks.x.numel() < MANY:
         return None
     for mask, waves in zip(masks.all, masks.first_spectra):
-        if found := repeated_window(mask) if masks.p == masks.dropped == 0.5 else None:
-            first, second = found
-            apart = f"{abs(second - first):,} elements apart"
-            return _same_mask(f"From element {second} on, the mask repeats that from {first} on: {apart}", masks)
-        if distance := repeats(waves, len(mask), masks.dropped):
-            rows = "Different rows have the same mask" if distance == masks.columns else None
-            near = "Neighbours are kept or dropped together" if distance == 1 else None
-            return _same_mask(rows or near or f"The mask repeats after {distance} elements", masks)
-        if (total := reflected(waves, len(mask), masks.dropped)) is not None:
-            return _same_mask(f"Elements i and {total} - i are kept or dropped together", masks)
+        happened = ""
+        if masks.p == masks.dropped == 0.5 and (found := repeated_window(mask)):
+            happened = _again(*found)
+        elif distance := repeats(waves, len(mask), masks.dropped):
+            known = {1: "Neighbours are kept or dropped together.", masks.columns: "Different rows have the same mask."}
+            happened = known.get(distance, f"The mask repeats after {distance} elements.")
+        elif (total := reflected(waves, len(mask), masks.dropped)) is not None:
+            happened = f"Elements i and {total} - i are kept or dropped together."
+        if happened:
+            return Finding("same-mask", happened, *_ONE_NUMBER)
     return None
 
 
-def _same_mask(happened: str, masks: Masks) -> Finding:
-    return Finding("same-mask", f"{happened}.", *_ONE_NUMBER)
+def _again(first: int, second: int) -> str:
+    apart = f"{abs(second - first):,} elements apart"
+    return f"From element {second:,} on, the mask repeats that from element {first:,} on: {apart}."
 
 
 def repeated_window(mask: torch.Tensor) -> tuple[int, int] | None:
@@ -239,9 +225,7 @@ def far_windows(at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...]) -
         if len(window) < FAR_WINDOW or not bool(known.all()):
             continue
         if (other := seen.setdefault(window.numpy().tobytes(), start)) != start:
-            apart = f"{abs(start - other):,} elements apart"
-            happened = f"From element {start:,} on, the mask repeats that from element {other:,} on: {apart}."
-            return Finding("same-mask", happened, *_ONE_NUMBER)
+            return Finding("same-mask", _again(other, start), *_ONE_NUMBER)
     return None
 
 

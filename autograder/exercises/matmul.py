@@ -12,7 +12,6 @@ from workshop.occupancy import swizzle
 
 from . import design
 from .design import (
-    EVEN,
     RAGGED,
     WHOLE,
     Dimension,
@@ -22,19 +21,16 @@ from .design import (
     TensorArgument,
     Values,
     between,
-    even,
     fixed,
     odd,
+    of_blocks,
     rows_of,
+    tried_once,
 )
-from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
+from .spec import Blanks, Bound, Exercise, Mistake, Sums, bounds, changed
 
 # The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
-STORED = {
-    torch.float32: Bound(2e-7, 1e-44),
-    torch.float16: Bound(5e-4, 6e-8),
-    torch.bfloat16: Bound(4e-3, 1e-40),
-}
+STORED = bounds(Bound(2e-7, 1e-44), Bound(5e-4, 6e-8), Bound(4e-3, 1e-40))
 IN_FLOAT32 = dict.fromkeys(STORED, STORED[torch.float32])
 GELU = STORED | {torch.float32: Bound(1e-6, 1e-44)}  # erf in float32
 STEEPEST = 1.13  # the slope of gelu is nowhere larger
@@ -52,52 +48,19 @@ def _together(shapes: Callable[[Mapping[str, int]], tuple], then=lambda sizes, *
     return drawn
 
 
-def _near_one(*tensors):
-    """Sums that only grow. An accumulator with 11 bits or 8 loses what it adds to a large sum."""
-    return tuple(0.5 + torch.special.ndtr(x) for x in tensors)
-
-
-def _small(*tensors):
-    return tuple(1e-4 * x for x in tensors)
-
-
-def _large_and_small(first, second, *others):
-    """Numbers that float16 has not, and their usual products."""
-    return 1e6 * first, 1e-6 * second, *others
-
-
-def _growing(*long: str) -> tuple[Values, ...]:
-    near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
-    wide = tuple(
-        Values(name, fill=_large_and_small, once=True, only_with={"dtype": (dtype,)})
-        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
-    )
-    small = Values("small numbers", fill=_small, once=True, only_with={"k": (RAGGED,), "dtype": ("float32",)})
-    return Values("", fill=lambda *tensors: tensors), near_one, small, *wide
-
-
 NARROW = "few", "one"
 SIDE = (
-    Level(RAGGED, odd(50, 170)),
-    Level(WHOLE, fixed(64, 128)),
-    Level(EVEN, even(170, 4, 4), once=True),
+    *of_blocks(50, 170, 64, 128),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
     # more tiles than a group has
     Level("long", odd(2100, 2600), once=True, only_with={"m": NARROW, "n": NARROW, "k": (RAGGED, "short")}),
 )
-SMALL_SIDE = (
-    Level(RAGGED, odd(3, 63)),
-    Level(WHOLE, fixed(16, 32, 64)),
-    Level(EVEN, even(63, 4, 4), once=True),
-    Level("one", fixed(1), once=True),
-)
+SMALL_SIDE = *of_blocks(3, 63, 16, 32, 64), Level("one", fixed(1), once=True)
 LONG_SIDE = design.LONG[0], (1_050_000, 2_000_000)  # tiles of 32 fit a grid's second axis
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
-    Level(RAGGED, odd(70, 300)),
-    Level(WHOLE, fixed(64, 128, 256)),
-    Level(EVEN, even(300, 4, 4), once=True),
+    *of_blocks(70, 300, 64, 128, 256),
     Level("short", between(2, 31), once=True),
     Level("one", fixed(1), once=True),
     THOUSANDS,
@@ -108,6 +71,18 @@ SPLIT = (
     *DEPTH[2:-1],
     replace(THOUSANDS, draw=odd(9000, 17_000)),  # many parts, of 512 or so
 )
+VALUES = (
+    Values("", fill=lambda *tensors: tensors),
+    # sums that only grow: an accumulator with 11 bits or 8 loses what it adds to a large sum
+    tried_once("numbers near 1", lambda *tensors: tuple(0.5 + torch.special.ndtr(x) for x in tensors),
+               k=(THOUSANDS.name,)),
+    tried_once("small numbers", lambda *tensors: tuple(1e-4 * x for x in tensors), k=(RAGGED,), dtype=("float32",)),
+    *(
+        # their products are as usual
+        tried_once(name, lambda first, second, *others: (1e6 * first, 1e-6 * second, *others), dtype=(dtype,))
+        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
+    ),
+)  # fmt: skip
 # An accumulator in half precision is seen where k is long and the sums grow.
 IN_HALF = tuple(
     {"m": 15, "n": 48, "k": LONG + 37, "dtype": dtype, "values": "numbers near 1"}
@@ -119,15 +94,8 @@ def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: 
     both = ("m", sides), ("n", n or sides)
     m, n = (Dimension(name, sizes, LONG_SIDE if sizes is SIDE else ()) for name, sizes in both)
     dimensions = m, n, Dimension("k", depth)
-    return Inputs(
-        arguments,
-        dimensions,
-        tuple(STORED),
-        _growing("thousands"),
-        first + IN_HALF,
-        together=together,
-        long="numbers near 1",
-    )
+    long = (VALUES[1].name,)
+    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first + IN_HALF, together=together, long=long)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -139,20 +107,12 @@ def sums_of(a: torch.Tensor, b: torch.Tensor) -> Sums:
     return Sums(a.shape[1], matmul(a.abs(), b.abs()))
 
 
-def _sums_of_a_tile(a: torch.Tensor, b: torch.Tensor) -> Sums:
-    return sums_of(a, b)._replace(inexact=TF32_TERM if a.dtype == torch.float32 else 0.0)
-
-
 def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return x.double() @ w.double().t() + b.double()
 
 
 def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(linear(x, w, b))
-
-
-def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:
-    return tuple({"pid": i, "num_m": num_m, "num_n": num_n, "group": group} for i in range(num_m * num_n))
 
 
 TILES = (
@@ -171,9 +131,11 @@ SWIZZLE = Inputs(
         Number("group", GROUPS),
     ),
     # a product with the reciprocal of 49 or 41 is below the quotient, in 64 bits or in 32
-    first=_whole_grid(5, 3, 2)
-    + _whole_grid(5, 3, 3)
-    + rows_of("pid num_m num_n group", (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
+    first=rows_of(
+        "pid num_m num_n group",
+        *((i, 5, 3, group) for group in (2, 3) for i in range(15)),
+        *((98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
+    ),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
     named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",
     outputs=("pid_m", "pid_n"),
@@ -250,7 +212,7 @@ EXERCISES = (
         ),
         reference=matmul,
         bounds=IN_FLOAT32,
-        sums=_sums_of_a_tile,
+        sums=lambda a, b: sums_of(a, b)._replace(inexact=TF32_TERM if a.dtype == torch.float32 else 0.0),
         output_dtype=torch.float32,
         in_one_program=True,
         limit_seconds=20.0,  # a right answer may multiply without tl.dot

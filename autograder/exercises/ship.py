@@ -9,17 +9,13 @@ import torch
 
 from workshop.syllabus import find
 
-from .design import RAGGED, WHOLE, Inputs, Level, Number, Values, fixed
-from .spec import Bound, Exercise, Mistake, Sums
+from .design import FIRST, LAST, RAGGED, WHOLE, Inputs, Level, Number, Values, fixed, normal_but, tried_once
+from .spec import Bound, Exercise, Mistake, Sums, bounds
 from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
 
 X, WEIGHT = 0, 1
 # Two roundings to the dtype: of the normalized number, and of its product with the weight. See `sums`, too.
-BOUNDS = {
-    torch.float32: Bound(2e-6, 1e-12),
-    torch.float16: Bound(1.2e-3, 1.2e-7),
-    torch.bfloat16: Bound(1e-2, 1e-12),
-}
+BOUNDS = bounds(Bound(2e-6, 1e-12), Bound(1.2e-3, 1.2e-7), Bound(1e-2, 1e-12))
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
@@ -47,19 +43,6 @@ def _drawn(sizes, kind, dtype, generator):
     return x, 0.5 + torch.rand(sizes["columns"], generator=generator)
 
 
-def _some_rows_of_zeros(shape, dtype, generator):
-    x = torch.randn(shape, generator=generator)
-    x[::2] = 0
-    return x
-
-
-def _large_ends(shape, dtype, generator):
-    """A sum of a long row that leaves one element out is right within its rounding, unless that element is large."""
-    x = torch.randn(shape, generator=generator)
-    x[:, :1], x[:, -1:] = 30.0, -20.0
-    return x
-
-
 def _scaled(by: float):
     return lambda shape, dtype, generator: by * torch.randn(shape, generator=generator)
 
@@ -77,8 +60,9 @@ INPUTS = Inputs(
         Values("", fill=_scaled(1)),
         Values("small numbers", fill=_scaled(2e-3)),
         Values("large numbers", fill=_scaled(3e2)),
-        Values("some rows of zeros", fill=_some_rows_of_zeros, once=True),
-        Values("large ends", fill=_large_ends, once=True),
+        tried_once("some rows of zeros", normal_but((slice(None, None, 2), 0))),
+        # a sum of a long row that leaves one element out is right within its rounding, unless that element is large
+        tried_once("large ends", normal_but((FIRST, 30.0), (LAST, -20.0))),
     ),
     first=(
         {"rows": 37, "columns": 300, "eps": 1e-5},

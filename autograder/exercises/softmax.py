@@ -6,6 +6,8 @@ import torch
 
 from .cases import integer
 from .design import (
+    FIRST,
+    NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
@@ -17,21 +19,21 @@ from .design import (
     between,
     columns,
     fixed,
+    normal_but,
     odd,
     rows,
     spread,
+    tried_once,
 )
 from .softmax_mistakes import MISTAKES
-from .spec import Blanks, Bound, Exercise
+from .spec import Blanks, Bound, Exercise, bounds
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
 # these bounds reject zeros, 1/N, a 2% error, a denominator that skips a block, and half-precision accumulation.
-BOUNDS = {
-    torch.float32: Bound(1e-4, 1e-30, row_sum=5e-6),
-    torch.float16: Bound(1e-3, 1.2e-7, row_sum=8e-5),
-    torch.bfloat16: Bound(8e-3, 1e-30, row_sum=7e-4),
-}
+BOUNDS = bounds(
+    Bound(1e-4, 1e-30, row_sum=5e-6), Bound(1e-3, 1.2e-7, row_sum=8e-5), Bound(8e-3, 1e-30, row_sum=7e-4)
+)
 
 
 def _ascending(shape, dtype, generator):
@@ -60,17 +62,6 @@ def _levels(shape, dtype, generator):
     return x + 400.0 * (torch.rand(m, 1, generator=generator) - 0.5) if m > 60 else x
 
 
-def _huge(shape, dtype, generator):
-    return 200.0 + 40.0 * torch.randn(shape, generator=generator)
-
-
-def _largest_first(shape, dtype, generator):
-    """exp of the first element overflows if only the maximum of a later block is subtracted."""
-    x = torch.randn(shape, generator=generator)
-    x[:, 0] = 120.0
-    return x
-
-
 BLOCK_ENDS = torch.tensor([63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024, 2047, 2048])
 
 
@@ -97,10 +88,6 @@ def _one_above(shape, dtype, generator):
     return x
 
 
-def _equal(shape, dtype, generator):
-    return torch.full(shape, float(torch.randn((), generator=generator)))
-
-
 def _masked(shape, dtype, generator):
     """Rows with 0.93 of their elements -inf, as an attention mask makes them: at the beginning, around the middle, …
 
@@ -122,12 +109,6 @@ def _few_seen(shape, dtype, generator):
     x = torch.full(shape, -torch.inf)
     for row in x:
         row[torch.randperm(len(row), generator=generator)[:3]] = torch.randn(3, generator=generator)
-    return x
-
-
-def _one_row_masked(shape, dtype, generator):
-    x = torch.randn(shape, generator=generator)
-    x[0] = -torch.inf
     return x
 
 
@@ -181,27 +162,29 @@ OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one 
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
-ORDINARY = Values("", fill=_levels)
-LARGE_END = Values("some large last elements", about="huge", fill=_large_end, once=True, only_with={"rows": ()})
+LARGE_END = tried_once("some large last elements", _large_end, "huge", rows=())
+LOW = tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)})
+HIDDEN = tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")})
 FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
 ROW_VALUES = (
-    ORDINARY,
+    Values("", fill=_levels),
     FAR,
-    Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
+    tried_once("as low as the dtype", _lowest, "far", **PRECISE),
     LARGE_END,
-    Values("equal values", fill=_equal, once=True, only_with=BLOCKS),
-    Values("the first far above the others", fill=_one_above, once=True, only_with=PRECISE),
-    Values("huge values", about="huge", fill=_huge, once=True, only_with=PRECISE),
-    Values("one large element each", about="huge", fill=_one_large, once=True, only_with=EACH_END),
-    Values("largest first", about="descending", fill=_largest_first, once=True, only_with=PRECISE),
-    Values("ascending rows", about="ascending", fill=_ascending, once=True, only_with=PRECISE),
-    Values("low values", about="negative", fill=_low, once=True, only_with={**OWN_ROWS, "columns": (RAGGED,)}),
+    tried_once("equal values", lambda shape, _, g: torch.full(shape, float(torch.randn((), generator=g))), **BLOCKS),
+    tried_once("the first far above the others", _one_above, **PRECISE),
+    tried_once("huge values", lambda *how: 200.0 + 40.0 * NORMAL.fill(*how), "huge", **PRECISE),
+    tried_once("one large element each", _one_large, "huge", **EACH_END),
+    # exp of the first element overflows if only the maximum of a later block is subtracted
+    tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
+    tried_once("ascending rows", _ascending, "ascending", **PRECISE),
+    LOW,
 )
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
-    Values("masked", about="masked", fill=_masked, once=True, only_with={**OWN_ROWS, "columns": (WHOLE, "long")}),
-    Values("few numbers among -inf", about="masked", fill=_few_seen, once=True, only_with=OWN_ROWS),
-    Values("one row all -inf", about="all-masked", fill=_one_row_masked, once=True, only_with=OWN_ROWS),
+    HIDDEN,
+    tried_once("few numbers among -inf", _few_seen, "masked", **OWN_ROWS),
+    tried_once("one row all -inf", normal_but((0, -torch.inf)), "all-masked", **OWN_ROWS),
 )
 
 
@@ -220,14 +203,12 @@ WIDE_COLUMNS = (
 )
 UNEVEN_ROWS = {**OWN_ROWS, "columns": ("uneven",), "rows": ("two",)}
 WIDE_VALUES = (
-    Values("long low rows", about="negative", fill=_low, once=True, only_with=UNEVEN_ROWS),
-    Values("long rows below one number", fill=_one_above, once=True, only_with=UNEVEN_ROWS),
-    Values("long masked rows", about="masked", fill=_masked, once=True, only_with=UNEVEN_ROWS),
-    Values(
-        "long ascending rows", about="ascending", fill=_ascending, once=True, only_with={"columns": ("nine blocks",)}
-    ),
-    Values("three stairs", fill=_stairs, once=True, only_with={"columns": ("stairs",)}),
-    Values("many small terms", fill=_heavy_head, once=True, only_with={"columns": ("half",)}),
+    tried_once("long low rows", _low, "negative", **UNEVEN_ROWS),
+    tried_once("long rows below one number", _one_above, **UNEVEN_ROWS),
+    tried_once("long masked rows", _masked, "masked", **UNEVEN_ROWS),
+    tried_once("long ascending rows", _ascending, "ascending", columns=("nine blocks",)),
+    tried_once("three stairs", _stairs, columns=("stairs",)),
+    tried_once("many small terms", _heavy_head, columns=("half",)),
 )
 
 
@@ -245,7 +226,7 @@ def rows_of_a_softmax(
         values,
         first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}, *first),
         large="rows",
-        long=LARGE_END.name,
+        long=tuple(each.name for each in values if each in (LARGE_END, LOW, HIDDEN)),
     )
 
 

@@ -82,10 +82,6 @@ def _exponent_divided(x):
     return torch.exp(x.double() - m / _sum(_exponentials(x)))
 
 
-def _block_by_block(x, block):
-    return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
-
-
 MISTAKES = (
     Mistake("missing-rescale", _running(lambda m, m_new: torch.ones_like(m)),
             "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum. "
@@ -123,7 +119,9 @@ MISTAKES = (
     Mistake("not-normalised", _statistics_of_the_first_block,
             "The maximum and the sum are those of the first block only.",
             "The loop that computes them must reach n_cols: range(0, n_cols, BLOCK_SIZE)."),
-    Mistake("not-normalised", _block_by_block, "Each block was normalised separately, as if it were a whole row.",
+    Mistake("not-normalised",
+            lambda x, block: torch.cat([torch.softmax(part, 1) for part in x.double().split(block, dim=1)], 1),
+            "Each block was normalised separately, as if it were a whole row.",
             "Compute the maximum and the sum of the whole row: keep them from block to block."),
     Mistake("wrong-program-id", _statistics_of_row_0, "Every row was normalised with the maximum and the sum of row 0.",
             "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one."),

@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -76,6 +76,10 @@ class Bound:
         more = (rounding + sums.inexact) * sums.magnitude
         size = 1.57 * sums.magnitude / math.sqrt(sums.terms)  # of a sum of normal numbers
         return replace(self, absolute=self.absolute + more, size=size)
+
+
+def bounds(float32: Bound, float16: Bound, bfloat16: Bound) -> dict[torch.dtype, Bound]:
+    return {torch.float32: float32, torch.float16: float16, torch.bfloat16: bfloat16}
 
 
 class Sums(NamedTuple):
@@ -265,17 +269,7 @@ class Exercise:
     def points(self) -> int:
         return self.lesson.points
 
-    @property
-    def stretch(self) -> bool:
-        return self.lesson.stretch
-
-    @property
+    @cached_property
     def starter(self) -> str:
         """What learners get in the answer cell; empty if the lessons are not there, or have no such exercise."""
-        return _starter(self.name)
-
-
-@cache
-def _starter(name: str) -> str:
-    cell = answer_cell(name)
-    return cell[1] if cell else ""
+        return (answer_cell(self.name) or ("", ""))[1]

@@ -13,6 +13,7 @@ from workshop.syllabus import find
 from .cases import integer
 from .design import (
     EVEN,
+    LAST,
     NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
@@ -28,8 +29,10 @@ from .design import (
     elements,
     even,
     fixed,
+    normal_but,
     odd,
     of_all_sizes,
+    tried_once,
     with_special_ones,
 )
 from .spec import Bound, Exercise, Mistake
@@ -37,13 +40,6 @@ from .vector_add import ANYTHING, EXACT
 
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
-
-
-def _infinite_end(shape, dtype, generator):
-    """A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN."""
-    x = torch.randn(shape, generator=generator)
-    x[..., -1:] = torch.inf
-    return x
 
 
 # Blocks of several rows need many of them, with rows of each length.
@@ -66,10 +62,9 @@ COLUMN = TensorArgument(("rows",))
 ROW = TensorArgument(("columns",))
 INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
 # Sums of them stay finite, and lose few bits.
-LARGE_ONES = Values(
-    "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
-)
-INFINITE_END = Values("an infinite last column", about="special", fill=_infinite_end, once=True)
+LARGE_ONES = tried_once("large numbers", lambda shape, _, g: 3e4 * (0.5 + torch.rand(shape, generator=g)))
+# A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN.
+INFINITE_END = tried_once("an infinite last column", normal_but((LAST, torch.inf)), "special")
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
@@ -115,6 +110,7 @@ def _below_zero(shape, dtype, generator):
     largest = 14 if dtype == torch.float16 else 120
     x = -(2 ** torch.linspace(largest, 2, m))[:, None] * (1 + torch.rand(shape, generator=generator))
     x[m // 2] = -torch.inf
+    x[m // 4, shape[1] // 2] = -0.0  # as bits it is the lowest number
     return x
 
 
@@ -147,21 +143,12 @@ def _infinities(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
 # Rows that are all alike would have an infinite element where another one keeps it.
 KEPT = (
     Values("", fill=lambda x, keep: x),
-    Values(
-        "inf and -inf, kept and not",
-        about="special",
-        fill=_infinities,
-        only_with=OF_OTHER_ROWS,
-    ),
+    Values("inf and -inf, kept and not", about="special", fill=_infinities, only_with=OF_OTHER_ROWS),
 )
 
 
 def masked_mean(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     return torch.where(keep, x.double(), 0.0).sum(1) / keep.sum(1).clamp(min=1)
-
-
-def _row_max(x: torch.Tensor) -> torch.Tensor:
-    return x.double().amax(1) if len(x) else x.new_empty(0).double()
 
 
 EXERCISES = (
@@ -228,11 +215,11 @@ EXERCISES = (
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
             values=(
                 Values("", fill=_some_rows_below_zero),
-                Values("below zero, one row -inf", about="negative", fill=_below_zero, once=True,
-                       only_with={**OWN_ROWS, "dtype": ("float32",)}),  # others are -inf early
+                # narrower ones are -inf early
+                tried_once("below zero, one row -inf", _below_zero, "negative", **OWN_ROWS, dtype=("float32",)),
             ),
         ),
-        reference=_row_max,
+        reference=lambda x: x.double().amax(1) if len(x) else x.new_empty(0).double(),
         bounds=EXACT,
     ),
     Exercise(

@@ -1,5 +1,4 @@
-"""01_vector_add: masks and offsets, autotuning, and two bugs to find."""
-
+"""00_setup: the smallest kernel. 01_vector_add: masks and offsets, autotuning, and two bugs to find."""
 
 import math
 
@@ -13,29 +12,28 @@ from .design import (
     NORMAL,
     RAGGED,
     WHOLE,
+    Dimension,
     Inputs,
     Level,
     Number,
     TensorArgument,
+    between,
     columns,
     elements,
+    fixed,
     of_all_sizes,
     rows,
     spread,
     unfilled,
     with_special_ones,
 )
-from .spec import Blanks, Bound, Exercise
+from .spec import Blanks, Bound, Exercise, Mistake, bounds
 
 # One rounding of the exact sum or number; float16 and bfloat16 differ by that of the store. Numbers that are too small
 # to be normal are added without one.
-EXACT = {torch.float32: Bound(2e-7), torch.float16: Bound(5e-4), torch.bfloat16: Bound(4e-3)}
+EXACT = bounds(Bound(2e-7), Bound(5e-4), Bound(4e-3))
 # The factor is rounded to the dtype that the kernel multiplies in, and the product once more.
-SCALED_EXACTLY = {
-    torch.float32: Bound(4e-7, 3e-45),
-    torch.float16: Bound(1.2e-3, 1.2e-7),
-    torch.bfloat16: Bound(9e-3, 2e-40),
-}
+SCALED_EXACTLY = bounds(Bound(4e-7, 3e-45), Bound(1.2e-3, 1.2e-7), Bound(9e-3, 2e-40))
 
 ANYTHING = with_special_ones(math.inf, -math.inf, math.nan)
 ADDED = Inputs(
@@ -79,18 +77,14 @@ OF_ALL_SIZES = of_all_sizes()
 MANY = RAGGED, WHOLE
 
 
-def _beyond_float16(generator: torch.Generator) -> float:
-    """A factor that float16 holds as infinity, or as 0. The product with some numbers is in its range."""
-    return float(spread(generator, *choice(generator, ((17, 20), (-30, -27)))))
-
-
 LARGEST_FACTOR = 12  # as a power of two
 FACTOR = Number(
     "a",
     (
         Level("usual", lambda g: float(torch.empty(()).uniform_(1.5, 3.5, generator=g))),
         Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
-        Level("beyond float16", _beyond_float16, once=True,
+        # float16 holds it as infinity, or as 0; the product with some numbers is in its range
+        Level("beyond float16", lambda g: float(spread(g, *choice(g, ((17, 20), (-30, -27))))), once=True,
               only_with={"dtype": ("float16",), "values": (OF_ALL_SIZES.name,), "n": MANY, "columns": MANY}),
         Level("one", lambda g: choice(g, (1, 1.0)), once=True),  # Triton makes the integer a constant
         Level("zero", lambda g: 0.0, once=True, only_with={"values": (ANYTHING.name,)}),
@@ -112,7 +106,6 @@ SCALED = Inputs(
 
 
 def _copied(traces: list[Trace]) -> str:
-    """A remark about a host function that copies a strided input before it launches."""
     if not any(getattr(step, "op", "") in ("clone", "copy_") for trace in traces for step in trace.steps):
         return ""
     return (
@@ -122,7 +115,6 @@ def _copied(traces: list[Trace]) -> str:
 
 
 def _lost_key(traces: list[Trace]) -> str:
-    """A remark about a key of autotune that names no argument."""
     launches = [launch for trace in traces for launch in trace.tuned]
     lost = {name[:40] for launch in launches for name in launch.tuned.key if name not in launch.args}
     if not lost:
@@ -133,7 +125,36 @@ def _lost_key(traces: list[Trace]) -> str:
     )
 
 
+# More elements than the constants that a host function may contain; and n may be one, or a power of two.
+PROGRAMS = Dimension(
+    "n",
+    (
+        Level("some", between(300, 400)),
+        Level("one", fixed(1)),
+        Level("whole", fixed(64, 128, 256)),
+        Level("many", between(66_000, 70_000), once=True),  # more than 16 bits can count
+    ),
+)
+
 EXERCISES = (
+    Exercise(
+        signature="first_kernel(n) -> int32 tensor of n program ids",
+        inputs=Inputs((Number("n"),), (PROGRAMS,), first=({"n": 7}, {"n": 100}), large="n", named=lambda n: f"n = {n}"),
+        reference=lambda n: torch.arange(n, dtype=torch.float64),
+        bounds={torch.int32: Bound(0.0)},
+        output_dtype=torch.int32,
+        mistakes=(
+            Mistake("wrong-program-id", lambda n: torch.zeros(n, dtype=torch.float64),
+                    "Every element is 0: all programs stored the same number.",
+                    "Ask Triton which program this is: tl.program_id(axis=0).", known_by_constant=True),
+            Mistake("wrong-program-id", lambda n: torch.full((n,), float(n), dtype=torch.float64),
+                    "Every element is n: that is the number of programs, not the number of this program.",
+                    "tl.num_programs(0) is the number of programs; tl.program_id(0) is the number of the running "
+                    "program."),
+        ),
+        programs_at_least=lambda n, multiprocessors=0: n,
+        fill=-1.0,
+    ),
     Exercise(
         lesson=find("vector_add"),
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape, any, and one dtype",
@@ -170,4 +191,4 @@ EXERCISES = (
         remark=_copied,
         bounds=SCALED_EXACTLY,
     ),
-)
+)  # fmt: skip

@@ -250,11 +250,10 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
 def _is_its_fault(plan: Report | Outcome, exercise: Exercise) -> bool:
     """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits.
 
-    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones. JAX
-    ends its process where it has no memory.
+    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
     """
     if isinstance(plan, Outcome):
-        return not plan.exceeded and exercise.kind != "jax"
+        return not plan.exceeded
     excused = r"memory|allocate" + "|maximum tensor numel" * (exercise.reads_per_element == 1)
     return bool(plan.error) and plan.error.kind in ON_THE_HOST and not re.search(excused, plan.error.message)
 

@@ -18,16 +18,6 @@ from .trials import verdict_of
 
 SHARE = 0.1  # of the exercise's time, for sources without a difference
 
-# What else these findings say is about kernels. Here is none.
-_WITHOUT_KERNELS = {
-    "timeout": {
-        "means": "A loop that never reaches its end runs forever.",
-        "advice": "check that every loop advances towards its end.",
-    },
-    "crash": {"means": "", "advice": "return the result, and do not end the process yourself."},
-}
-
-
 class ValueJudgement:
     """One answer to an exercise of kind "value": the box calls the function, the judge compares the numbers."""
 
@@ -98,7 +88,10 @@ class ValueJudgement:
         observe = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
             found = diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.death))
-            return replace(found, **_WITHOUT_KERNELS.get(found.slug, {}))
+            if found.slug == "timeout":  # what else it says is about kernels, and here is none
+                means = "A loop that never reaches its end runs forever."
+                return replace(found, means=means, advice="check that every loop advances towards its end.")
+            return found
         if report.error:
             return diagnose(Observation(**observe, stage="plan", trouble=report.error))
         if not report.has_value:

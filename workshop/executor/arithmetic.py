@@ -332,12 +332,13 @@ ELEMENTWISE |= {
     "rsqrt": torch.rsqrt, "fabs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "erf": torch.erf,
 }  # fmt: skip
 
-# What an atomic operation leaves in memory, of (the old value, the new one). atom.add.f32 takes denormals in global
+# What an atomic operation leaves in memory, of the old value and its operands. atom.add.f32 takes denormals in global
 # memory for 0; this does not.
 ATOMICS: dict[str, Callable] = {
     "ADD": ELEMENTWISE["add"], "FADD": torch.add, "AND": torch.bitwise_and, "OR": torch.bitwise_or,
     "XOR": torch.bitwise_xor, "MAX": torch.maximum, "MIN": torch.minimum, "UMAX": ELEMENTWISE["maxui"],
-    "UMIN": ELEMENTWISE["minui"], "XCHG": lambda old, new: new,
+    "UMIN": ELEMENTWISE["minui"], "XCHG": lambda old, new: new, "LOAD": lambda old: old,
+    "CAS": lambda old, wanted, new: torch.where(equal(old, wanted), new, old),
 }  # fmt: skip
 
 # --- comparisons -------------------------------------------------------------------------------------------
@@ -364,6 +365,11 @@ ELEMENTWISE |= {
     f"icmpU{how}": without_sign(operation)
     for how, operation in {"GT": np.greater, "GE": np.greater_equal, "LT": np.less, "LE": np.less_equal}.items()
 }
+
+
+def equal(x: Tensor, y: Tensor) -> Tensor:
+    """Which elements are the same; a NaN is the same as another."""
+    return (x == y) | (x != x) & (y != y) if x.is_floating_point() else x == y
 
 
 def _select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -133,7 +133,6 @@ def _enum(given) -> Enum:
 
 
 def _valid(type: Type) -> Type:
-    """The type, if Triton has it."""
     element, kind = type.element, type.kind
     if kind in ("int", "float", "void"):
         _need(type in ir.TYPES.values(), "no number")

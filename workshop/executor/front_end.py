@@ -91,17 +91,14 @@ def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
 
 
 def _attribute(name: str) -> Callable:
-    """A method that gives this attribute."""
     return lambda self, *_: getattr(self, name)
 
 
 def _element(name: str) -> Callable:
-    """A method that gives an element of this attribute, by its number or name."""
     return lambda self, key: getattr(self, name)[key]
 
 
 def _body(number: int) -> Callable:
-    """A method that gives the only block of a region."""
     return lambda self, *_: self.regions[number].blocks[0]
 
 

@@ -16,7 +16,7 @@ from .arithmetic import UNSIGNED, constant
 from .facts import about
 from .machine import Machine
 from .memory import Memory, Watch
-from .program import FORMATS, Program, Type
+from .program import FORMATS, Program
 from .records import Launch, NeverEnds, Pages
 from .values import View, uniform
 
@@ -129,10 +129,8 @@ def misfit(kernel, compiled: Specialisation, given: Specialisation) -> str:
 
 
 def _number_type(value: bool | int | float) -> str:
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, float):
-        return "fp32"
+    if isinstance(value, (bool, float)):
+        return "i1" if isinstance(value, bool) else "fp32"
     return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
 
 
@@ -209,14 +207,10 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
-    return [(label, _as(parameter.type, value)) for (label, value), parameter in zip(found, entry)]
-
-
-def _as(type: Type, value):
-    """A number as the kernel gets it: sizes and strides of a descriptor have the types that this Triton gives them."""
-    if not isinstance(value, (bool, int, float)):
-        return value
-    return uniform(type, constant("", (value if type.kind == "float" else int(value),), type))
+    for i, ((label, value), type) in enumerate(zip(found, [each.type for each in entry])):
+        if isinstance(value, (bool, int, float)):  # sizes and strides of a descriptor have the types of this Triton
+            found[i] = label, uniform(type, constant("", (value if type.kind == "float" else int(value),), type))
+    return found
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
@@ -249,8 +243,11 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
             del _lowered[next(iter(_lowered))]
         places = {path: [[_PLACE, path]] for path in special.leaves}
         if special.attributes != places:
-            told = lowered(kernel, replace(special, attributes=places), options, target)
-            _lowered[key] = _with_promises(told, special.attributes)
+            # The same operations, whose arguments say their places; in place of these the promises of this launch.
+            shared = lowered(kernel, replace(special, attributes=places), options, target)
+            told = {i: special.attributes.get(each[_PLACE]) for i, each in shared.kernel.promises.items()}
+            own = replace(shared.kernel, promises={i: dict(each) for i, each in told.items() if each})
+            _lowered[key] = Program(shared.functions | {own.name: own})
         else:
             more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
             _lowered[key] = front_end.lower(kernel, special.signature, special.constants, places, more, target)
@@ -265,13 +262,6 @@ def key_of(kernel, special: Specialisation, options: dict) -> tuple[str, ...]:
 
 
 _PLACE = "place"  # the promise that says which argument this is
-
-
-def _with_promises(program: Program, attributes: dict) -> Program:
-    """A program whose arguments say their places, with the promises of a launch instead. It shares the operations."""
-    told = {number: attributes.get(each[_PLACE]) for number, each in program.kernel.promises.items()}
-    kernel = replace(program.kernel, promises={number: dict(each) for number, each in told.items() if each})
-    return Program(program.functions | {kernel.name: kernel})
 
 
 def check_globals(kernel) -> None:

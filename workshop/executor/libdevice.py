@@ -89,7 +89,6 @@ def _popc(x: Tensor, reverse: bool = False) -> Tensor:
 
 
 def _mulhi(x: Tensor, y: Tensor) -> Tensor:
-    """The upper half of the signed product."""
     return umulhi(x, y) - torch.where(x < 0, y, 0) - torch.where(y < 0, x, 0)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import torch
 
+from .arithmetic import equal
 from .memory import Memory
 from .values import UNKNOWN, Affine, Unlike, View, mapped, of, plain, tensor
 
@@ -59,26 +60,18 @@ class Rounds:
         same = go
         for one, other in zip(state, self.state):
             same = same & equal(one, other).reshape(max(len(one), len(other)), -1).all(dim=1)
-        if not same.any():
-            return None
-        if self.reads:  # what one program changes, another may read
+        alike = same.any()
+        if alike and self.reads:  # what one program changes, another may read
             alike = not (go & ~same).any() and all(map(torch.equal, self.memory.contents(), self.contents))
-            return same if alike else None
-        return same
+        return same if alike else None
 
     def why(self, code: str) -> str:
         """Why the loop never ends. code: its line."""
         asked = " or ".join(_names(code)) or "what its condition asks for"
         asked += " or the memory that its condition reads" * self.reads
-        if self.count - self.since > 2:
-            return f"This loop never ends: each of its rounds brings back earlier values of {asked}"
-        return f"This loop never ends: no round changes {asked}"
-
-
-def equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Which elements are the same; a NaN is the same as another."""
-    same = a == b
-    return same | (a != a) & (b != b) if a.is_floating_point() else same
+        back = self.count - self.since > 2
+        rounds = "each of its rounds brings back earlier values of" if back else "no round changes"
+        return f"This loop never ends: {rounds} {asked}"
 
 
 def _parts(value) -> list[torch.Tensor]:
@@ -104,8 +97,7 @@ def _names(code: str) -> list[str]:
 
 def left(index: torch.Tensor, high: torch.Tensor, step: torch.Tensor, on, count: int) -> torch.Tensor:
     """How many rounds a loop from `index` to `high` has for each of `count` programs, if they are `on`."""
-    step = step.long()
-    rounds = -torch.div(index.long() - high.long(), step, rounding_mode="floor")
+    rounds = -torch.div(index.long() - high.long(), step.long(), rounding_mode="floor")
     rounds = rounds.clamp(min=0).expand(count)
     return rounds if on is None else torch.where(on, rounds, 0)
 

@@ -19,7 +19,7 @@ import torch
 from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
-from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, ahead, compare, continued, equal, left
+from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, ahead, compare, continued, left
 from .memory import Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
@@ -167,10 +167,6 @@ class Machine:
     def whole(self, value: Value) -> torch.Tensor:
         """The value with all of its block's axes written out."""
         return whole(value, self.known(value))
-
-    def flat(self, value: Value) -> torch.Tensor:
-        """The value of each program and lane, one behind the other."""
-        return self.get(value).expand(self.memory.batch.numel(), *value.type.shape).reshape(-1)
 
     # --- functions, blocks, branches --------------------------------------------------------------------
 
@@ -523,13 +519,11 @@ class Machine:
         return self._atomic(operation, access, arithmetic.ATOMICS[how.name], value)
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
-        def compared(old, wanted, new):
-            return torch.where(equal(old, wanted), new, old)
-
-        return self._atomic(operation, self._access("atomic", pointer, None, on), compared, expected, value)
+        access = self._access("atomic", pointer, None, on)
+        return self._atomic(operation, access, arithmetic.ATOMICS["CAS"], expected, value)
 
     def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on), lambda old: old)
+        return self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["LOAD"])
 
     def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
         self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["XCHG"], value)
@@ -538,7 +532,7 @@ class Machine:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), lambda old: old)
+            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), arithmetic.ATOMICS["LOAD"])
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
@@ -546,20 +540,17 @@ class Machine:
             yield
 
     def _atomic(self, operation: Operation, access: Access, change: Callable, *given: Value):
-        """An atomic of each lane. change(old, *given): what it writes. Returns the old values."""
+        """An atomic of each lane. change: of arithmetic.ATOMICS. Returns the old values."""
         if self.only_addresses:
             raise TooLarge
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
-        values = [self.flat(each) for each in given]
-        old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
+        count = self.memory.batch.numel()
+        values = [self.get(each).expand(count, *each.type.shape).reshape(-1) for each in given]
+        old = torch.zeros(count * access.size, dtype=access.dtype)
         for region in self.memory.regions(access):
             region = region.one_by_one()
             at = region.places
-
-            def changed(before, chosen, at=at):
-                return change(before, *(each[at[chosen]] for each in values))
-
-            old[at] = self.memory.atomic(region, semantics, changed)
+            old[at] = self.memory.atomic(region, semantics, change, [each[at] for each in values])
         return old.reshape(-1, *access.shape)
 
     # --- block pointers and tensor descriptors ------------------------------------------------------------

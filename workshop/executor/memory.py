@@ -19,7 +19,7 @@ from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Sto
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
-MAX_RACES = 32  # described one by one, for each launch; all are counted
+MAX_RACES = 32  # of a launch are described
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
 MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
@@ -233,31 +233,21 @@ class Memory:
         if not flat.numel():
             return []
         address = address if mask is None else address[flat]
-        window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
+        window = address + (1 << WINDOW - 1) >> WINDOW
         low, high = int(window.min()), int(window.max())
         found = []
         for number in [low] if low == high else window.unique().tolist():
             part = slice(None) if low == high else window == number
-            argument = self.windows[number] if 0 <= number < len(self.windows) else None
+            argument = self._argument(number << WINDOW)
             wanted, who, which = address[part], programs[part], lane[part]
             offset = wanted - (argument.address if argument else 0)
-            good = self._inside(argument, offset, size)
+            good = argument.holds(offset, size) if argument else torch.zeros(offset.shape, dtype=torch.bool)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
             at = quotient(offset + argument.offset, size)
             at = at if self.only_addresses else argument.storage.place(at)  # which may make pages
             found.append(Lanes(access, argument, who, which, at))
         return found
-
-    def _inside(self, argument: Argument | None, offset: torch.Tensor, size: int) -> torch.Tensor:
-        if argument is None:
-            return torch.zeros(offset.shape, dtype=torch.bool)
-        good = (offset + argument.offset) % size == 0
-        first = quotient(offset, argument.itemsize)
-        good &= argument.inside(first)
-        if size > argument.itemsize:
-            good &= argument.inside(first + size // argument.itemsize - 1)
-        return good
 
     def _argument(self, address: int) -> Argument | None:
         number = (address + (1 << WINDOW - 1) >> WINDOW) - 1
@@ -331,14 +321,14 @@ class Memory:
                 self._several_lanes(region, values)
         if storage.defined is not None:
             region.note(storage.defined, True)
-        region.write(values)
+        region.set(storage.typed(region.access.dtype), values)
         self.changes += 1
         self.launch.storing[region.whose(self.batch)] = True
 
-    def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
+    def atomic(self, region: Lanes, semantics: str, change: Callable, given: list[torch.Tensor]) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.
 
-        change(old, chosen): the new values of those lanes.
+        change(old, *given): the new values.
         """
         self._check_defined(region)
         if self.watch.counts:
@@ -359,7 +349,7 @@ class Memory:
             chosen = order[turn == now]
             before = flat[region.at[chosen]]
             old[chosen] = before
-            after = change(before, chosen)
+            after = change(before, *(each[chosen] for each in given))
             self.changes += not torch.equal(bits(after), bits(before))
             flat[region.at[chosen]] = after
         return old
@@ -426,7 +416,7 @@ class Memory:
         who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
         if written:
             before = region.noted(storage.mark) if self.marks else None
-            authors = _authors(found)
+            authors = torch.where(found <= -3, -3 - found, found)  # see _note_atomic
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
             if self.marks and clash.any():
                 clash &= ~self._ordered(authors, before >> _CLOCK, who)
@@ -468,7 +458,7 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = -3 - who, self._marks(region) if self.marks else None
+        author, marks = -3 - who, self._marks(region) if self.marks else None  # so noted, it is one by an atomic
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
@@ -514,7 +504,6 @@ class Memory:
             return
         launch, argument, whole = self.launch, region.argument, region.shape
         places = clash.expand(whole).nonzero()
-        launch.race_count += len(places)
         first, second = first.expand(whole), second.expand(whole)
         for place in map(tuple, places[: MAX_RACES - len(launch.races)].tolist()):
             element = int(argument.storage.origin(region.at.expand(region.shape)[place]))
@@ -535,26 +524,19 @@ def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> 
 
 def _once(region: Region) -> Region:
     """The region with each element once for each program: lanes of one load that share an element count once."""
-    if region.distinct:
+    if region.distinct or isinstance(region, Box) and region.of_one().distinct:
         return region
-    if isinstance(region, Box):
-        counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
-        box = region.part(region.count, counts)
-        if box.part(1, box.counts).distinct:
-            return box
-        region = region.one_by_one()
-    units = region.storage.units
-    keys = (region.programs * units + region.at).unique()
+    lanes, units = region.one_by_one(), region.storage.units
+    keys = (lanes.programs * units + lanes.at).unique()
     programs = quotient(keys, units)
     return Lanes(region.access, region.argument, programs, programs, keys - programs * units)
 
 
 def _add_one(region: Region, counts: torch.Tensor) -> None:
-    """Count each lane's element once more."""
     if isinstance(region, Box) and region.distinct:
         region.get(counts, region.scale).add_(1)
-    elif isinstance(region, Box) and region.steps[0] == 0 and region.part(1, region.counts).distinct:
-        region.part(1, region.counts).get(counts, region.scale).add_(region.count)
+    elif isinstance(region, Box) and region.steps[0] == 0 and region.of_one().distinct:
+        region.of_one().get(counts, region.scale).add_(region.count)
     else:
         at = region.at.expand(region.shape).reshape(-1)
         counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))
@@ -562,8 +544,3 @@ def _add_one(region: Region, counts: torch.Tensor) -> None:
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return bits(one) == bits(other.to(one.dtype).expand(one.shape))
-
-
-def _authors(writer: torch.Tensor) -> torch.Tensor:
-    """The programs that wrote elements last; NOBODY for the others. -3 - n is noted for one that did by an atomic."""
-    return torch.where(writer <= -3, -3 - writer, writer)

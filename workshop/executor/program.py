@@ -254,19 +254,11 @@ def _compared(x, y):
     return [_alike(x, y)[0].with_element(BOOL)]
 
 
-def _expand_dims(x, axis):
-    return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
-
-
 def _scanned(operands, axis, *_):
     shape = operands[0].type.shape
     if not 0 <= axis < len(shape):
         raise TypeError("no such axis")
     return [each.type for each in operands]
-
-
-def _reduced(operands, axis):
-    return [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]
 
 
 def _mapped(operands, types, pack):
@@ -313,7 +305,7 @@ _TABLE = (
     ("make_range", "tnn", _given(0)),
     ("splat", "tv", _given(0)),
     ("unsplat", "v", lambda x: [x.type.scalar]),
-    ("expand_dims", "vn", _expand_dims),
+    ("expand_dims", "vn", lambda x, axis: [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]),
     ("broadcast", "vN", lambda x, shape: [x.type.with_shape(shape)]),
     ("trans", "vN", lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])]),
     ("reshape", "vNy", lambda x, shape, reorder: _block(x.type.scalar, shape)),
@@ -353,7 +345,8 @@ _TABLE = (
     ("while_op", "TV", _given_to),
     ("if_op", "Tvy", lambda types, condition, _: _given_to([BOOL], [condition], types)),
     ("call", "fV", lambda function, given: _given_to(function.type.parts[0], given, function.type.parts[1])),
-    ("reduce", "Vn", _reduced),
+    ("reduce", "Vn", lambda operands, axis:
+     [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]),
     ("scan", "Vny", _scanned),
     ("map_elementwise", "VTn", _mapped),
     ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),

@@ -267,6 +267,12 @@ class Argument:
                 self.levels.insert(0, (stride, size))
         self.has_gaps = bool(self.levels)
 
+    def holds(self, offset: torch.Tensor, size: int) -> torch.Tensor:
+        """Which numbers of `size` bytes, so many bytes behind the first one, lie in the tensor and are aligned."""
+        first = quotient(offset, self.itemsize)
+        good = ((offset + self.offset) % size == 0) & self.inside(first)
+        return good & self.inside(first + size // self.itemsize - 1) if size > self.itemsize else good
+
     def inside(self, elements: torch.Tensor) -> torch.Tensor:
         """Which elements (distances from the first one) belong to the tensor."""
         good = (elements >= 0) & (elements < self.extent)
@@ -337,7 +343,6 @@ class Launch:
     masked_lanes: int = 0
     accesses: int = 0
     races: list[Race] = field(default_factory=list)
-    race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
     storing: torch.Tensor | None = None
     steps: dict[tuple, tuple] = field(default_factory=dict)

@@ -85,9 +85,6 @@ class Region:
         """The elements, in the region's own shape. What a Box gives is a view of memory."""
         return self.get(self.storage.typed(self.access.dtype))
 
-    def write(self, values: torch.Tensor) -> None:
-        self.set(self.storage.typed(self.access.dtype), values)
-
     def noted(self, array: torch.Tensor) -> torch.Tensor:
         return self.get(array, self.scale)
 
@@ -129,9 +126,6 @@ class Box(Region):
     def programs(self) -> torch.Tensor:
         return column(torch.arange(self.first, self.first + self.count), len(self.counts))
 
-    def whose(self, batch):
-        return column(batch[self.first : self.first + self.count], len(self.counts))
-
     @property
     def lane(self) -> torch.Tensor:
         return lattice(0, row_major(self.access.shape), self.counts)
@@ -145,9 +139,9 @@ class Box(Region):
         """Whether no two lanes share an element."""
         return distinct(self.steps, self.shape)
 
-    def part(self, count: int, counts: tuple[int, ...]) -> Box:
-        """The first `count` programs, and the first elements of their axes."""
-        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
+    def of_one(self) -> Box:
+        """The part of its first program."""
+        return Box(self.access, self.argument, self.first, 1, self.counts, self.start, self.steps)
 
     def get(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
         return flat.as_strided(self.shape, [step * scale for step in self.steps], self.start * scale)

@@ -344,14 +344,6 @@ def _splat(operation: Operation, type, x):
     return found if isinstance(found, Affine) else None
 
 
-def _unsplat(operation: Operation, x):
-    return Affine(x.base, (), (), x.dtype) if isinstance(x, Affine) else None
-
-
-def _make_range(operation: Operation, type, start: int, end: int):
-    return Affine(start, (1,), (end - start,), torch.int32)
-
-
 def _add(operation: Operation, x, y):
     found = x.plus(y) if isinstance(x, Affine) else None
     return y.plus(x) if found is None and isinstance(y, Affine) else found
@@ -387,10 +379,6 @@ def _compare(operation: Operation, x, y):
     return x.below(y.base + operation.name.endswith("E"))
 
 
-def _and(operation: Operation, x, y):
-    return x.both(y) if isinstance(x, Rect) and isinstance(y, Rect) else None
-
-
 def _int_cast(operation: Operation, x, type, signed: bool):
     wider = isinstance(x, Affine) and signed and type.scalar.bits == 64
     return Affine(x.base, x.parts, x.shape, torch.int64) if wider else None
@@ -401,16 +389,15 @@ def _bitcast(operation: Operation, x, type):
     return x if same else None
 
 
-def _with_axes(change: Callable) -> Callable:
-    """An operation on the axes of a Symbolic."""
-    return lambda operation, x, argument: change(x, argument) if isinstance(x, Symbolic) else None
-
-
 SYMBOLIC: dict[str, Callable] = {
-    "splat": _splat, "unsplat": _unsplat, "make_range": _make_range, "add": _add, "sub": _sub, "mul": _mul,
-    "addptr": _addptr, "and": _and, "int_cast": _int_cast, "bitcast": _bitcast,
-    "expand_dims": _with_axes(Symbolic.expand_dims), "trans": _with_axes(Symbolic.permuted),
-    "broadcast": _with_axes(lambda x, shape: x.broadcast(shape)),
+    "splat": _splat, "add": _add, "sub": _sub, "mul": _mul, "addptr": _addptr, "int_cast": _int_cast,
+    "bitcast": _bitcast,
+    "unsplat": lambda operation, x: Affine(x.base, (), (), x.dtype) if isinstance(x, Affine) else None,
+    "make_range": lambda operation, type, start, end: Affine(start, (1,), (end - start,), torch.int32),
+    "and": lambda operation, x, y: x.both(y) if isinstance(x, Rect) and isinstance(y, Rect) else None,
+    "expand_dims": lambda operation, x, axis: x.expand_dims(axis) if isinstance(x, Symbolic) else None,
+    "trans": lambda operation, x, order: x.permuted(order) if isinstance(x, Symbolic) else None,
+    "broadcast": lambda operation, x, shape: x.broadcast(shape) if isinstance(x, Symbolic) else None,
     **dict.fromkeys(("icmpSLT", "icmpSLE", "icmpSGT", "icmpSGE"), _compare),
 }  # fmt: skip
 
@@ -456,9 +443,7 @@ def follows(name: str, given: list, found: torch.Tensor) -> torch.Tensor:
     doubts = [doubt(each) for each in given if isinstance(each, (Doubtful, torch.Tensor, Symbolic))]
     if name == "select":
         return doubts[0] | torch.where(plain(given[0]), doubts[1], doubts[2])
-    undefined = doubts[0]
-    for each in doubts[1:]:
-        undefined = undefined | each
+    undefined = functools.reduce(torch.bitwise_or, doubts)
     if name in ("and", "or") and found.dtype == torch.bool:  # `False & undefined` is False
         decides = [(plain(each) == (name == "or")) & ~doubt(each) for each in given]
         undefined = undefined & ~(decides[0] | decides[1])

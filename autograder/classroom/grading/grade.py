@@ -23,13 +23,10 @@ from nbgrader.api import SubmittedAssignment
 
 from ...text import visible
 from .. import interrupt
-from ..course import HELD, Course, CourseError, word
-from ..files import write_atomically
-from ..locks import one_grader
-from ..reports.export import write_csv
-from .gradebook import Lateness, marks_in, open_gradebook, register, save, waiting
-from .judging import Row
-from .record import NAME, graded, graded_by, is_about, judged_in, place, submitted_notebook
+from ..course import HELD, Course, CourseError, word, write_atomically
+from ..standing import write_csv
+from .gradebook import Lateness, marks_in, one_grader, open_gradebook, register, save, waiting
+from .judging import NAME, Row, graded, graded_by, is_about, judged_in, place, submitted_notebook
 
 CHANGES = "changes.csv"
 LISTED = 20  # changes that are printed; the file has all
@@ -66,17 +63,12 @@ class GradeReport:
         return int(bool(self.changes) or any(row.needs_review for row in self.rows))
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        for row in self.rows:
-            out(str(row))
-        for line in self.changes_in_words():
-            out(f"would change: {line}")
-        waiting = sum(row.needs_review for row in self.rows)
-        kept = sum(row.kept for row in self.rows)
-        out(
-            f"{len(self.rows)} submissions graded"
-            + (f", {kept} of them before and unchanged since" if kept else "")
-            + (f"; {waiting} of them need review" if waiting else "")
-        )
+        for line in (*self.rows, *(f"would change: {line}" for line in self.changes_in_words())):
+            out(str(line))
+        kept, waiting = sum(row.kept for row in self.rows), sum(row.needs_review for row in self.rows)
+        before = f", {kept} of them before and unchanged since" if kept else ""
+        review = f"; {waiting} of them need review" if waiting else ""
+        out(f"{len(self.rows)} submissions graded{before}{review}")
 
     def changes_in_words(self) -> Iterator[str]:
         yield from map(str, self.changes[:LISTED])
@@ -120,16 +112,16 @@ def grade(
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
-        there = {(one.student_id, one.assignment.name) for one in gradebook.db.query(SubmittedAssignment)}
-        records = {names: graded(course, *names).record for names in chosen if names in there}
-        before = {  # where the answers are what was graded in this gradebook
-            names: record
-            for names, record in records.items()
-            if isinstance(record.get("by"), dict) and is_about(record, submitted_notebook(course, *names))
-        }
+        there = {(one.student_id, one.assignment.name): one for one in gradebook.db.query(SubmittedAssignment)}
+        records = [(names, graded(course, *names).record) for names in chosen if names in there]
+        records = [(names, record) for names, record in records if isinstance(record.get("by"), dict)]
+        # where the answers are what was graded in this gradebook
+        before = {names: record for names, record in records if is_about(record, submitted_notebook(course, *names))}
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
-        lateness.apply_to(gradebook, kept)  # course.toml may have changed
+        for names in kept:
+            lateness.apply(there[names])  # course.toml may have changed
+        gradebook.db.commit()
         ready = [
             row
             for n, row in ({} if again else held(course)).items()
@@ -142,29 +134,29 @@ def grade(
                 from .judges import Here  # and torch with it, which takes longer than a run with nothing new
 
                 judges = Here(workers, confine, new_judge)
-            judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
+            if new_judge is None:
+                judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
             judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
             names, by = row.names, graded_as[row.assignment]
             record = {**row.record(), **({} if row.failed else {"by": by})}
             different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
-            if different:
-                hold(course, row, record)
-                changes += different
-                rows.append(Row.from_record(*names, before[names]))
-            else:
+            if not different:
                 save(course, gradebook, lateness, row, record)
-                rows.append(row)
+            elif row.notebook and not row.failed:  # beside the grades: it need not be judged again to be written
+                row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
+                write_atomically(course.notebook(HELD, *names), json.dumps(row.notebook).encode())
+            changes += different
+            rows.append(Row.from_record(*names, before[names]) if different else row)
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
             waits = waiting(course, marks_in(gradebook, only_waiting=True))
             for row in rows:
                 lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
-    release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
-    report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
-    report.changed = list_changes(course, changes + held_of_others(course, chosen))
-    return report
+    for names in set(chosen) - {(change.student, change.assignment) for change in changes}:
+        shutil.rmtree(course.notebook(HELD, *names).parent, ignore_errors=True)
+    return GradeReport(sorted(rows, key=lambda row: row.names), changes, list_changes(course, changes, set(chosen)))
 
 
 def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
@@ -189,24 +181,17 @@ def _chosen(course: Course, assignments: list[str] | None, students: list[str] |
             if name not in known:
                 names = ", ".join(map(word, sorted(known)))
                 raise CourseError(f"there is no {what} {name!r}; there are: {names}")
-    chosen = [
-        (student, assignment)
-        for student, assignment in there
-        if (not students or student in students) and (not assignments or assignment in assignments)
-    ]
+    chosen = [(s, a) for s, a in there if (not students or s in students) and (not assignments or a in assignments)]
     if not chosen:
         raise CourseError("none of these students handed in one of these assignments")
     return chosen
 
 
-# -- what is held back ------------------------------------------------------------------------------------
-
-
 def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]) -> list[Change]:
     """The exercises whose points differ between a row and the grade that `record` is about."""
     before = record.get("by") or {}
-    because = ", ".join(f"another {what}" for what in graded_as if before.get(what) != graded_as[what])
-    because = because or "judged again"
+    others = [f"another {what}" for what in graded_as if before.get(what) != graded_as[what]]
+    because = ", ".join(others) or "judged again"
     if row.failed:
         note = row.notes[-1] if row.notes else ""
         return [Change(*row.names, "all", record["score"], row.score, because, note)]
@@ -214,16 +199,9 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
     for name, now in judged_in(row.notebook).items():
         points = old[name].points if name in old else 0.0
         if abs(points - now.points) > 1e-9:
-            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.message}"
+            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.verdict['message']}"
             changes.append(Change(*row.names, name, points, now.points, because, reason))
     return changes
-
-
-def hold(course: Course, row: Row, record: dict) -> None:
-    """Keep a row beside the grades, so that it need not be judged again to be written."""
-    if row.notebook and not row.failed:
-        row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
-        write_atomically(course.notebook(HELD, *row.names), json.dumps(row.notebook).encode())
 
 
 def held(course: Course) -> dict[tuple[str, str], Row]:
@@ -241,30 +219,21 @@ def held(course: Course) -> dict[tuple[str, str], Row]:
 
 def holds_still(row: Row, record: dict, graded_as: dict[str, str]) -> bool:
     """Whether a row that was held back is of the answers of `record`, and would be judged in the same way now."""
-    kept = row.notebook["metadata"][NAME]
-    return kept["by"] == graded_as and all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
+    now = row.notebook["metadata"][NAME]
+    return now["by"] == graded_as and all(now.get(key) == record.get(key) for key in ("answers", "submitted"))
 
 
-def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:
-    """The changes that earlier runs held back, of submissions that are not among the chosen."""
-    changes, chosen = [], set(chosen)
+def list_changes(course: Course, changes: Iterable[Change] = (), chosen: Iterable[tuple[str, str]] = ()) -> Path | None:
+    """Write changes.csv: these, and those that earlier runs held back of submissions that are not among the chosen.
+
+    None, and no file, where nothing would change.
+    """
+    path, changes = course.root / CHANGES, list(changes)
     for names, row in held(course).items():
         if names not in chosen and (record := graded(course, *names).record):
             changes += changes_of(course, row, record, row.notebook["metadata"][NAME]["by"])
-    return changes
-
-
-def release(course: Course, names: Iterable[tuple[str, str]]) -> None:
-    """Forget what was held back of these submissions."""
-    for student, assignment in names:
-        shutil.rmtree(course.notebook(HELD, student, assignment).parent, ignore_errors=True)
-
-
-def list_changes(course: Course, changes: list[Change]) -> Path | None:
-    """Write changes.csv; remove it where nothing would change."""
-    path = course.root / CHANGES
-    if not changes:
-        path.unlink(missing_ok=True)
-        return None
-    write_csv(path, Change._fields, changes)
-    return path
+    if changes:
+        write_csv(path, Change._fields, changes)
+        return path
+    path.unlink(missing_ok=True)
+    return None

@@ -1,43 +1,43 @@
-"""Keeps grades in nbgrader's database and in autograded/. Only the process that grades writes them."""
-
-from __future__ import annotations
+"""Keeps grades in nbgrader's database and in autograded/. Only the process that grades writes them, one at a time."""
 
 import contextlib
+import fcntl
 import functools
 import json
 import re
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import nbgrader.api
 from nbformat import from_dict
 from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
+from sqlalchemy.pool import NullPool
 from traitlets.config import Config
 
 from ...text import visible
 from ...verdict import GRADER_ERROR
-from ..course import COURSE_ID, Course, CourseError, configure
-from ..files import read_timestamp, write_atomically
+from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
 from ..intake.people import ClassList
 from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
-from .judging import Row, ungraded
-from .record import NAME, graded, points_in
+from .judging import NAME, Row, graded, points_in, ungraded
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
+GRADING = 37392161452018436  # of the lock on a server: any number that no other program takes
+WAITING = "another grading of this gradebook is at work; waiting for it to end"
 
 
 def newest_schema() -> str:
-    """What nbgrader writes into a new database as its version.
-
-    nbgrader asks the command `alembic`, which takes three seconds and need not be on the PATH.
-    """
+    """A new database's version. nbgrader asks the command `alembic`: it takes 3 s, and need not be on the PATH."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory(ALEMBIC_DIR).get_current_head()
@@ -63,6 +63,44 @@ def _said(what: str) -> Iterator[None]:
         raise CourseError(f"the gradebook's database cannot be {what}: {visible(reason, 300)}") from None
 
 
+@contextlib.contextmanager
+def one_grader(course: Course, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no other process grades this course, or into this database; a killed one counts no longer.
+
+    A database of SQLite or PostgreSQL is locked for all course directories that use it, others only for this one.
+    """
+    with contextlib.ExitStack() as held:
+        held.enter_context(_file_lock(course.root / ".grading.lock", say))
+        url = make_url("sqlite://")
+        with contextlib.suppress(SQLAlchemyError, ValueError):  # what is wrong with it is said when it is opened
+            url = make_url(course.db_url)
+        if url.get_backend_name() == "postgresql":
+            connection = None
+            with contextlib.suppress(SQLAlchemyError, ImportError):  # as above
+                connection = held.enter_context(create_engine(url, poolclass=NullPool).connect())
+            if connection:  # an advisory lock of the server's, for this database; it ends with the connection
+                if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": GRADING}).scalar():
+                    say(WAITING)
+                    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": GRADING})
+                connection.commit()
+        elif url.get_backend_name() == "sqlite" and url.database:
+            database = Path(url.database)
+            if database.parent.is_dir() and database.parent.resolve() != course.root:
+                held.enter_context(_file_lock(database.with_name(f".{database.name}.lock"), say))
+        yield
+
+
+@contextlib.contextmanager
+def _file_lock(path: Path, say: Callable[[str], None]) -> Iterator[None]:
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(WAITING)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
     """Give the gradebook some of the released assignments with their cells and points, unless it has them."""
     rules = course.rules()
@@ -85,10 +123,43 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
             names = {"student": "", "assignment": assignment, "notebook": assignment, "db_url": course.db_url}
             SaveCells().preprocess(from_dict(notebook), {"unique_key": assignment, "nbgrader": names})
         except RuntimeError:
-            raise CourseError(
-                f"{assignment}: release/ has other cells than the notebook that was graded before; "
-                "grade the new one in a course directory of its own"
-            ) from None
+            what = "release/ has other cells than the notebook that was graded before"
+            raise CourseError(f"{assignment}: {what}; grade the new one in a course directory of its own") from None
+
+
+class Lateness:
+    """Brings what course.toml says into the gradebook. nbgrader's plug-in, or a course's own, says penalties."""
+
+    def __init__(self, course: Course) -> None:
+        self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
+
+    @functools.cached_property
+    def _assign(self):
+        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
+
+        config = Config()
+        configure(config)  # the course may be new, and was opened before it had a configuration
+        config.merge(self._course.config)
+        assign = AssignLatePenalties(config=config)
+        assign.course, assign.rules = self._course, self._rules
+        assign.init_plugin()
+        return assign
+
+    def apply(self, submission: SubmittedAssignment) -> None:
+        """Write it to the submission; the caller commits. Its grades are in the database."""
+        student, assignment = submission.student_id, submission.assignment.name
+        came = self._rules.handed_in(student, assignment) or read_timestamp(self._course.stamp(student, assignment))
+        submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
+        submission.extension = self._rules.extension(student, assignment)
+        late = submission.total_seconds_late
+        if not late and (student, assignment) in self._classlist.late:
+            late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
+        for notebook in submission.notebooks:
+            asked = None
+            if late > 0:
+                self._assign.student_id, self._assign.assignment_id = student, assignment
+                asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
+            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
 
 def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, record: dict) -> None:
@@ -118,7 +189,11 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
         gradebook.find_student(row.student)
     except MissingEntry:
         gradebook.db.add(Student(id=row.student, first_name="", last_name=row.student))
-    submission, same = _submission(gradebook, row), _same_answers(course, row, notebook)
+    submission = _submission(gradebook, row)
+    before, now = graded(course, *row.names).record, notebook["metadata"].get(NAME, {})
+    all_same = before.get("answers") and before.get("answers") == now.get("answers")
+    known = before.get("judged", {})
+    same = {name for name, answer in now.get("judged", {}).items() if all_same or known.get(name) == answer}
     cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
     for submitted in submission.notebooks:
         for grade in submitted.grades:
@@ -146,13 +221,6 @@ def _submission(gradebook: Gradebook, row: Row) -> SubmittedAssignment:
     return submission
 
 
-def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
-    """The exercises whose answers are those that were graded before."""
-    before, now = graded(course, *row.names).record, notebook["metadata"].get(NAME, {})
-    judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
-    return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
-
-
 def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
     """Put the verdict in a check cell into its row of the database. A person's grade stays.
 
@@ -168,55 +236,6 @@ def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
         grade.needs_manual_grade = True
 
 
-class Lateness:
-    """Brings what course.toml says into the gradebook: when something came, extensions, penalties.
-
-    The penalty is asked of nbgrader's plug-in for late submissions, as `nbgrader autograde` does; a course may have
-    its own one.
-    """
-
-    def __init__(self, course: Course) -> None:
-        self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
-
-    @functools.cached_property
-    def _assign(self):
-        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
-
-        config = Config()
-        configure(config)  # the course may be new, and was opened before it had a configuration
-        config.merge(self._course.config)
-        assign = AssignLatePenalties(config=config)
-        assign.course, assign.rules = self._course, self._rules
-        assign.init_plugin()
-        return assign
-
-    def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
-        """What is taken off a score for so many seconds; None if nothing is."""
-        self._assign.student_id, self._assign.assignment_id = student, assignment
-        asked = self._assign.plugin_inst.late_submission_penalty(student, score, late)
-        return min(max(asked, 0.0), score) if asked else None
-
-    def apply(self, submission: SubmittedAssignment) -> None:
-        """Write it to the submission; the caller commits. Its grades are in the database."""
-        student, assignment = submission.student_id, submission.assignment.name
-        came = self._rules.handed_in(student, assignment) or read_timestamp(self._course.stamp(student, assignment))
-        submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
-        submission.extension = self._rules.extension(student, assignment)
-        late = submission.total_seconds_late
-        if not late and (student, assignment) in self._classlist.late:
-            late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
-        for notebook in submission.notebooks:
-            penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
-            notebook.late_submission_penalty = penalty
-
-    def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
-        """Write it to some (student, assignment) that were graded before."""
-        for submission in gradebook.db.query(SubmittedAssignment).all() if names else ():
-            if (submission.student_id, submission.assignment.name) in names:
-                self.apply(submission)
-        gradebook.db.commit()
-
-
 class Score(NamedTuple):
     """What the gradebook says of an exercise. `by_hand` is the score that a person gave, None if nobody did."""
 
@@ -228,10 +247,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """What the gradebook says of a submission: its score after the penalty, its points, when it came (UTC).
-
-    `scores` and `comments` are by exercise.
-    """
+    """A submission in the gradebook: `score` after the penalty, `scores` and `comments` by exercise, `came` in UTC."""
 
     score: float
     points: float
@@ -257,17 +273,14 @@ def marks_in(gradebook: Gradebook, student: str = "", only_waiting: bool = False
     found = {}
     for notebook in there:
         submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
-        found[submission.student_id, submission.assignment.name] = Marks(
-            round(notebook.score - penalty, 6),
-            notebook.max_score,
-            penalty,
-            {
-                exercise_of(g.cell.name): Score(g.score, g.max_score, bool(g.needs_manual_grade), g.manual_score)
-                for g in notebook.grades
-            },
-            {c.cell.name: c.comment for c in notebook.comments if c.comment},
-            submission.timestamp and submission.timestamp.replace(tzinfo=UTC),
-        )
+        scores = {
+            exercise_of(g.cell.name): Score(g.score, g.max_score, bool(g.needs_manual_grade), g.manual_score)
+            for g in notebook.grades
+        }
+        comments = {c.cell.name: c.comment for c in notebook.comments if c.comment}
+        came = submission.timestamp and submission.timestamp.replace(tzinfo=UTC)
+        marks = Marks(round(notebook.score - penalty, 6), notebook.max_score, penalty, scores, comments, came)
+        found[submission.student_id, submission.assignment.name] = marks
     return found
 
 

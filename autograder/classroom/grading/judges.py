@@ -9,11 +9,15 @@ Kubernetes and ssh (dask-jobqueue, dask-kubernetes, `dask ssh`).
 
 import atexit
 import contextlib
+import fcntl
 import functools
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...answer import without_comments
 from ...exercises import EXERCISES
@@ -23,12 +27,11 @@ from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
 from ...text import visible
 from ...verdict import GRADER_ERROR, Verdict
 from ..course import Course, CourseError
-from ..locks import scratch_folder
-from .judging import Answer, Question, Row, answered, ask, judge_submission, read
-from .record import Place, judge_version, place
+from .judging import Answer, Place, Question, Row, answered, ask, judge_submission, judge_version, place, read
 
 DEATHS = 2  # workers that may die of a submission before it is failed
 START_SECONDS = 60
+PREFIX = "autograder-"  # of a batch's folder for temporary files
 
 
 def prove(new_judge: NewJudge, exercises: set[str]) -> None:
@@ -39,20 +42,16 @@ def prove(new_judge: NewJudge, exercises: set[str]) -> None:
                 judge.prove(exercise)
 
 
-# -- this machine -----------------------------------------------------------------------------------------
-
-
 class Here:
-    """What grading asks of a Cluster, too."""
+    """What judges a batch. A Cluster is asked the same."""
 
     def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
         self._workers, self._bound = workers, cards() if new_judge is None else []
-        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
+        self._new_judge = new_judge or functools.partial(Judge, confine)
 
     def prove(self, exercises: set[str]) -> None:
         """CannotJudge before the first submission, and not an error in each of its rows."""
-        if self._proves:
-            prove(self._new_judge, exercises)
+        prove(self._new_judge, exercises)
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
@@ -69,10 +68,7 @@ class Here:
 
 @dataclass
 class _OneVerdict:
-    """A judge that judges a program once in a batch: starters, copies. So all who handed it in get one verdict.
-
-    Comments do not count, and no verdict shows somebody else's.
-    """
+    """A judge that judges a program once in a batch, whatever its comments: starters and copies get one verdict."""
 
     judge_of_new: SturdyJudge
     known: dict[tuple[str, str], Verdict]
@@ -85,21 +81,37 @@ class _OneVerdict:
         return verdict
 
 
-# -- a cluster --------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[None]:
+    """Keep all temporary files of this process in one folder, and remove those of graders that were killed."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's, or its grader is alive: only a living one holds the lock
+            if not left.is_symlink() and (left / ".lock").is_file():
+                with (left / ".lock").open("r") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+    before = tempfile.tempdir
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+    with (Path(folder) / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Cluster:
-    """What grading asks of Here, too."""
-
     def __init__(self, client, place: Place, confine: bool, new_judge: NewJudge | None) -> None:
         self.place, self._client = place, client
-        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
+        self._new_judge = new_judge or functools.partial(Judge, confine)
         self.resources = {"GPU": 1} if place.backend != "interpreter" else {}
 
     def prove(self, exercises: set[str]) -> None:
         """CourseError before the first submission where a worker misjudges known answers."""
-        if self._proves:
-            _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
+        _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. No more are on their way than the workers have threads.
@@ -156,15 +168,24 @@ def on_cluster(address: str, confine: bool, new_judge: NewJudge | None = None) -
         if judges.resources and not judges.slots():
             how = 'dask worker --nthreads 1 --resources "GPU=1"'
             raise CourseError(f"{address}: no worker says that it has a card; start one for each: {how}")
-        with _allowed_deaths(client):
+
+        def allow(deaths: int, dask_scheduler=None) -> int:
+            before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, deaths
+            return before
+
+        before = client.run_on_scheduler(allow, DEATHS - 1)
+        try:
             yield judges
+        finally:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                client.run_on_scheduler(allow, before)
 
 
 def _all_well(answers: dict[str, object]) -> dict:
     """What workers answered, by address. CourseError for an exception among it."""
-    for worker, answer in answers.items():
-        if isinstance(answer, BaseException):
-            problem = visible(f"{type(answer).__name__}: {answer}", 300)
+    for worker, error in answers.items():
+        if isinstance(error, BaseException):
+            problem = visible(f"{type(error).__name__}: {error}", 300)
             raise CourseError(f"the worker {worker} cannot judge: {problem}")
     return answers
 
@@ -179,7 +200,6 @@ def _common(places: dict[str, Place], address: str) -> Place:
 
 
 def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
-    """The row of the next submission that is done."""
     from distributed.scheduler import KilledWorker
 
     future = next(done)
@@ -191,22 +211,6 @@ def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
         return row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
         return row.fail(error)
-
-
-@contextlib.contextmanager
-def _allowed_deaths(client) -> Iterator[None]:
-    """Have the scheduler give a submission up after DEATHS workers, as long as this batch runs."""
-
-    def change(count: int, dask_scheduler=None) -> int:
-        before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, count
-        return before
-
-    before = client.run_on_scheduler(change, DEATHS - 1)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(Exception):  # the scheduler may be gone
-            client.run_on_scheduler(change, before)
 
 
 # -- on a worker ------------------------------------------------------------------------------------------

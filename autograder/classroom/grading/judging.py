@@ -1,22 +1,40 @@
 """Judges one submission: reads it, asks the judge about each answer, and writes the verdicts into the notebook.
 
 Nothing of a student's is executed here, and nobody else's files are touched.
+
+A record says what the grade rests on: the file, the answers in it, the exercises, the judge. The grade is kept while
+all are the same. The record is in the metadata of the autograded notebook, which is written last: where it is, the
+grade is in the database, too. A run that was killed goes on from there.
 """
 
-from __future__ import annotations
-
 import copy
+import functools
+import json
 import re
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple, Self
 
 from ...answer import from_notebook
 from ...text import visible
 from ...verdict import GRADER_ERROR, Finding, Verdict
-from ..course import Course, word
-from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
-from .record import NAME, file_hash, hash_of, submitted_notebook
+from ...versions import stack
+from ..course import Course, file_hash, hash_of, word
+from ..submission import (
+    NO_NOTEBOOK,
+    REVIEW,
+    Submission,
+    answers_in,
+    cells_of,
+    checks_in,
+    clean_notebook,
+    read_bounded,
+    read_submission,
+)
 
+NAME = "autograder"  # of the record in the notebook's metadata
+_NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
 MAX_PANEL = 200_000
 Question = tuple[str, float]  # an exercise and its points
 Answer = tuple[Verdict, str]  # a verdict and the source that it is about
@@ -46,21 +64,20 @@ class Row:
     @property
     def questions(self) -> list[Question]:
         """What to ask a judge about it."""
-        if self.submission is None or self.submission.problem:
-            return []
-        return [(exercise, points) for exercise, points, _ in checks_in(self.submission.notebook)]
+        readable = self.submission and not self.submission.problem
+        return [(name, points) for name, points, _ in checks_in(self.submission.notebook)] if readable else []
 
     @property
     def names(self) -> tuple[str, str]:
         return self.student, self.assignment
 
     @classmethod
-    def from_record(cls, student: str, assignment: str, record: dict) -> Row:
+    def from_record(cls, student: str, assignment: str, record: dict) -> Self:
         """The row of an earlier run, without its notebook."""
         fields = {name: record[name] for name in ("score", "points", "seconds")}
         return cls(student, assignment, notes=list(record["notes"]), kept=True, **fields)
 
-    def fail(self, problem: str | Exception) -> Row:
+    def fail(self, problem: str | Exception) -> Self:
         """Note what kept the grader from grading it."""
         self.notes.append(problem if isinstance(problem, str) else grader_error(problem))
         self.needs_review = self.failed = True
@@ -79,6 +96,8 @@ class Row:
 
 def read(course: Course, student: str, assignment: str) -> Row:
     """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
+    from ...exercises import EXERCISES
+
     row = Row(student, assignment)
     try:
         released = course.released.get(assignment)
@@ -86,7 +105,11 @@ def read(course: Course, student: str, assignment: str) -> Row:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
         path = submitted_notebook(course, student, assignment)
         submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
-        row.submission = _not_of_another_lesson(read_submission(path, released), released)
+        row.submission = submission = read_submission(path, released)
+        lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
+        if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
+            problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+            row.submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
         answers = hash_of(row.submission.cells) if not row.submission.problem else ""
         row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
     except Exception as error:
@@ -94,31 +117,33 @@ def read(course: Course, student: str, assignment: str) -> Row:
     return row
 
 
-def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
-    """The submission; one that a person must look at where all its answers are those of another lesson."""
-    from ...exercises import EXERCISES
-
-    exercises = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
-    if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
-        return submission
-    problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
-    return Submission(copy.deepcopy(released), problem=visible(problem, 300))
-
-
 def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
     """A judge's verdicts on the answers in some cells. Never raises."""
-    return [_verdict(judge, exercise, points, cells) for exercise, points in questions]
+    from ...exercises import find
+
+    answers = []
+    for exercise, points in questions:
+        source = ""
+        try:
+            source = from_notebook({"cells": cells}, find(exercise)) or ""
+            verdict = judge.judge(exercise, source)
+            # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
+            if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
+                verdict = replace(verdict, blank_findings={})
+        except Exception as error:
+            verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
+        answers.append((verdict, source))
+    return answers
 
 
 def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
     """The row of a submission, with the verdicts on its questions. Never raises."""
-    row.seconds = seconds
-    if row.submission is not None:
-        try:
-            _write_answers(row, row.submission, course.released[row.assignment], answers)
-        except Exception as error:
-            row.fail(error)
-    row.submission = None
+    row.seconds, submission, row.submission = seconds, row.submission, None
+    try:
+        if submission is not None:
+            _write_answers(row, submission, course.released[row.assignment], answers)
+    except Exception as error:
+        row.fail(error)
     return row
 
 
@@ -131,6 +156,8 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
 
 
 def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
+    from ...exercises import find
+
     judged, record = iter(answers), submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += [submission.problem] * bool(submission.problem)
@@ -141,9 +168,19 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
         else:
             verdict, source = next(judged)
-            _show_what_was_judged(submission.notebook, released, exercise, source)
+            # Show what was judged where the student wrote the function in another cell.
+            starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
+            defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", answer["source"])
+            elsewhere = answer["source"] == starter["source"] or not defines
+            if elsewhere and source and source != from_notebook(released, find(exercise)):
+                answer["source"] = source
             hashes[exercise] = hash_of(source)
-            if doubt := _doubt(submission, exercise, source, verdict):
+            count, doubt = submission.cells_of_answers.get(exercise, 1), ""
+            if count == 0 and not source:
+                doubt = f"there is no answer cell {exercise}, nor its function in another cell"
+            elif count > 1 and not verdict.passed:
+                doubt = f"the answer cell {exercise} is there {count} times"
+            if doubt:
                 row.notes.append(doubt)
                 cell["metadata"][REVIEW], row.needs_review = doubt, True
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
@@ -155,42 +192,6 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
     row.notebook = clean_notebook(submission.notebook)
 
 
-def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
-    """Why a person should look at an answer though it was judged; "" if nothing is strange."""
-    count = submission.cells_of_answers.get(exercise, 1)
-    if count == 0 and not source:
-        return f"there is no answer cell {exercise}, nor its function in another cell"
-    if count > 1 and not verdict.passed:
-        return f"the answer cell {exercise} is there {count} times"
-    return ""
-
-
-def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
-    """The verdict on an exercise, and the source that it is about."""
-    from ...exercises import find
-
-    source = ""
-    try:
-        source = from_notebook({"cells": cells}, find(exercise)) or ""
-        verdict = judge.judge(exercise, source)
-        # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
-        guesses = verdict.diagnosis == "compile-error" and not any(verdict.blanks.values())
-        return (replace(verdict, blank_findings={}) if guesses else verdict), source
-    except Exception as error:
-        return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
-
-
-def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
-    """Put `source` into the answer cell where the student wrote the function in another one."""
-    from ...exercises import find
-
-    starter, cell = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, notebook))
-    defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
-    elsewhere = cell["source"] == starter["source"] or not defines
-    if elsewhere and source and source != from_notebook(released, find(exercise)):
-        cell["source"] = source
-
-
 def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:
     return Verdict(exercise, False, 0.0, points, "", Finding(slug, f"{message[:1].upper()}{message[1:]}."))
 
@@ -200,10 +201,7 @@ def grader_error(error: Exception) -> str:
 
 
 def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
-    """Put a verdict into the graded cell: as its outputs, and as metadata for feedback and export.
-
-    The points are the last output, in the form that nbgrader reads as partial credit.
-    """
+    """Put a verdict into the graded cell: as metadata, and as outputs. nbgrader reads the points from the last one."""
     cell["metadata"]["verdict"] = verdict.to_json()
     panel = {"text/plain": verdict.to_text(), "text/html": visible(verdict.to_html(), MAX_PANEL)}
     points = {"text/plain": repr(float(earned))}
@@ -219,3 +217,135 @@ def ungraded(course: Course, row: Row) -> dict:
     for exercise, points, cell in checks_in(notebook):
         _write_verdict(cell, _zero(exercise, points, GRADER_ERROR, row.notes[-1]), 0.0)
     return notebook
+
+
+def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict[str, str]:
+    """Says whether an assignment would be graded in the same way: exercises, points, judge, backend, gradebook."""
+    exercises = {
+        f"exercise {name}": hash_of([cell["metadata"]["nbgrader"]["points"], exercise_version(name)])
+        for name, _, cell in course.checks(assignment)
+    }
+    gradebook = course.db_url.replace(str(course.root), "")  # the same in a course that was moved or copied
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(gradebook)}
+
+
+class Place(NamedTuple):
+    """What a grade depends on where it is given, beside exercise and gradebook."""
+
+    version: str
+    backend: str
+
+
+def place() -> Place:
+    return Place(judge_version(), _backend_and_card()[0])
+
+
+@functools.cache
+def judge_version() -> str:
+    """Changes with the judge's source, with the packages that a verdict depends on, and with this card."""
+    package = Path(__file__).parents[2]
+    beside = package.parent / "workshop"
+    files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
+    files += [*beside.rglob("*.py"), beside / "advice.toml"]
+    return hash_of([_hash_files(files), stack(), _backend_and_card()[1]])
+
+
+@functools.cache
+def _backend_and_card() -> tuple[str, str]:
+    """As torch says. One without cards is not asked: its import takes longer than a run where nothing is new."""
+    if stack().get("torch", "").endswith("+cpu"):
+        return "interpreter", ""
+    import torch
+
+    from ...judge import this_backend
+
+    return this_backend(), torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+
+@functools.cache
+def exercise_version(name: str) -> str:
+    """Changes with the module that defines an exercise, and with what such modules share."""
+    modules = sorted((Path(__file__).parents[2] / "exercises").glob("*.py"))
+    defining = {path for path in modules if "EXERCISES" in path.read_text() and path.stem != "__init__"}
+    own = {path for path in defining if re.search(rf'"{name}["(]', path.read_text())}
+    return _hash_files([path for path in modules if path in own or path not in defining])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An exercise of a graded submission. `verdict` is its JSON; `points` are what the judge gave."""
+
+    verdict: dict
+    points: float
+    answer: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What autograded/ holds of a submission: the record of its grade, and its exercises by name. Empty if not ours."""
+
+    record: dict = field(default_factory=dict)
+    exercises: dict[str, Judged] = field(default_factory=dict)
+
+
+def graded(course: Course, student: str, assignment: str) -> Graded:
+    """What was graded of a submission, by this judge. A file is read once."""
+    path = course.notebook("autograded", student, assignment)
+    try:
+        about = path.stat()
+    except OSError:
+        return Graded()
+    return _graded(path, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@functools.lru_cache(20_000)
+def _graded(path: Path, *changed: int) -> Graded:
+    """changed: numbers that differ where the file was written anew."""
+    try:
+        notebook = json.loads(path.read_bytes())
+        judged, record = judged_in(notebook), notebook["metadata"].get(NAME)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return Graded()
+    return Graded(record if isinstance(record, dict) else {}, judged)
+
+
+def judged_in(notebook: dict) -> dict[str, Judged]:
+    """The exercises of a notebook that the judge has filled."""
+    answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
+    return {
+        name: Judged(verdict, points_in(cell), answers.get(name, ""))
+        for name, _, cell in checks_in(notebook)
+        if isinstance(verdict := cell["metadata"].get("verdict"), dict)
+    }
+
+
+def points_in(cell: dict) -> float:
+    """The points that `judging` wrote into a check cell: its last output."""
+    return float("".join(cell["outputs"][-1]["data"]["text/plain"]))
+
+
+def is_stale(course: Course, student: str, assignment: str) -> bool:
+    """Whether other answers were collected than those that were graded. False if nothing is known about either."""
+    record, path = graded(course, student, assignment).record, submitted_notebook(course, student, assignment)
+    return bool(record.get("submitted")) and path.is_file() and not is_about(record, path)
+
+
+def is_about(record: dict, path: Path) -> bool:
+    """Whether a record is about this file: the same one, or one with the same text in its cells."""
+    if file_hash(path) == record["submitted"]:
+        return True
+    try:
+        return hash_of(cells_of(read_bounded(path))) == record.get("answers")
+    except (ValueError, OSError):
+        return False
+
+
+def submitted_notebook(course: Course, student: str, assignment: str) -> Path:
+    """The submitted notebook: the one with the assignment's name, or the only one there is."""
+    expected = course.notebook("submitted", student, assignment)
+    there = sorted(expected.parent.glob("*.ipynb"))
+    return there[0] if len(there) == 1 else expected
+
+
+def _hash_files(files: list[Path]) -> str:
+    return hash_of([(path.name, file_hash(path)) for path in sorted(files)])

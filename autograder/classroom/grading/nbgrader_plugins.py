@@ -34,16 +34,13 @@ class ReleasedExporter(NotebookExporter):
     """Reads the released notebook in place of the one handed in, which no parser but ours touches."""
 
     def from_filename(self, filename: str, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
-        names, course = resources["nbgrader"], _course_of(self)
-        names["course"] = course
+        names = resources["nbgrader"]
+        names["course"] = course = _course_of(self)
         return self.from_notebook_node(nbformat.from_dict(course.released[names["assignment"]]), resources)
 
 
 class TrustedVerdict(NbGraderPreprocessor):
-    """Fills the notebook with the student's answers and the judge's verdicts, and writes the grades to the gradebook.
-
-    The penalty for being late is among them.
-    """
+    """Fills the notebook with the student's answers and the verdicts; writes grades and penalties to the gradebook."""
 
     confine = Bool(True, help="False trusts the submissions: they are not confined").tag(config=True)
 
@@ -69,10 +66,7 @@ def _shared_judge(confine: bool):
 
 
 class DueDates(LateSubmissionPlugin):
-    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing.
-
-    `gradebook.Lateness` makes it, and says the course and its rules to the preprocessor that it belongs to.
-    """
+    """Takes off what course.toml says, else what nbgrader does. `gradebook.Lateness` makes it, and says the rules."""
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
         assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)

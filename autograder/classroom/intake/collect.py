@@ -1,15 +1,11 @@
-"""Finds whose notebook is which assignment in a folder or a zip, and copies it to where it is graded.
-
-Every file goes to submitted/<student>/<assignment>/ under names made here.
-"""
+"""Finds whose notebook is which assignment, and copies it to submitted/<student>/<assignment>/ under our names."""
 
 import re
 from collections import defaultdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..course import Course
-from ..files import read_timestamp, write_atomically
+from ..course import Course, read_timestamp, write_atomically
 from ..submission import notebook_of
 from .identity import Identified, identified
 from .people import ClassList, read_roster, roster_of
@@ -40,18 +36,25 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
             else:
                 copies[one.student, one.assignment].append(one)
         timeless = {shown(one.path) for there in copies.values() for one in there if not one.timed}
-        _doubt_times(copies, any(map(course.rules().due, course.released)), report)
+        rules = course.rules()
+        _doubt_times(copies, any(map(rules.due, course.released)), report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
                 report.collected.append((who, assignment, shown(latest[0].path)))
                 classlist.late -= {(who, assignment)}
                 classlist.late |= {(who, assignment)} if latest[0].named.late else set()
-    _say_timeless(course, timeless, report)
+    unknown = sum(
+        path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
+        for who, a, path in report.collected
+    )
+    if unknown:
+        what = "came without a time (the zips of Moodle and Canvas have none), so nobody is late by it"
+        how = "course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
+        report.notes.append(f"{unknown} notebooks {what}; {how}")
     if others := course.outdated():
-        report.notes.append(
-            f"release/ has another {', '.join(others)} than the lessons here; `autograder update` brings these in"
-        )
+        how = "than the lessons here; `autograder update` brings these in"
+        report.notes.append(f"release/ has another {', '.join(others)} {how}")
     for who in {who for who, _ in copies} | set(report.trouble):
         classlist.trouble.pop(who, None)
     classlist.trouble.update(report.trouble)
@@ -67,31 +70,15 @@ def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool,
         for one in alone:
             one.timed = False
         if matters:
-            report.notes.append(
-                f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it; "
-                "course.toml can say when something was handed in"
-            )
-
-
-def _say_timeless(course: Course, timeless: set[str], report: CollectReport) -> None:
-    """A note about what is due and came without a time: it cannot be late."""
-    rules = course.rules()
-    unknown = sum(
-        path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
-        for who, a, path in report.collected
-    )
-    if unknown:
-        report.notes.append(
-            f"{unknown} notebooks came without a time (the zips of Moodle and Canvas have none), so nobody is late by "
-            "it; course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
-        )
+            what = f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it"
+            report.notes.append(f"{what}; course.toml can say when something was handed in")
 
 
 def _latest(
     who: str, assignment: str, copies: list[Identified], course: Course, report: CollectReport
 ) -> tuple[Identified, bytes] | None:
     """The latest copy that can be read, with its content as a notebook."""
-    older = sorted(copies, key=lambda one: _rank(one))
+    older = sorted(copies, key=_rank)
     while older:
         latest = older.pop()
         path = latest.path
@@ -103,10 +90,9 @@ def _latest(
         if older:
             others = ", ".join(f"{shown(o.path)} of {o.modified:{_MINUTES}}" for o in older[-3:])
             more = f" and {len(older) - 3} more" if len(older) > 3 else ""
-            report.notes.append(
-                f"{who} handed in {assignment} {len(older) + 1} times: took {shown(path)} of "
-                f"{latest.modified:{_MINUTES}}, not {others}{more}"
-            )
+            took = f"{shown(path)} of {latest.modified:{_MINUTES}}"
+            times = f"{who} handed in {assignment} {len(older) + 1} times"
+            report.notes.append(f"{times}: took {took}, not {others}{more}")
         return latest, (notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content)
     return None
 
@@ -139,9 +125,8 @@ def _store(
                 return True  # it was handed in when it was, whenever it was downloaded
             kept = known
         if target.is_file() and kept and kept > one.modified:
-            report.notes.append(
-                f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(one.path)}"
-            )
+            later = f"{student} has a later {assignment}, of {kept:{_MINUTES}}"
+            report.notes.append(f"{later}; kept it, not {shown(one.path)}")
             return False
         write_atomically(target, content)
         used, other = stamps if one.timed else reversed(stamps)  # nbgrader reads timestamp.txt only

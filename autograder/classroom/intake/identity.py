@@ -4,13 +4,12 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ...text import visible
-from ..course import Course, CourseError
-from ..files import stamped_time
+from ..course import Course, CourseError, stamped_time
 from ..submission import answers_in, cells_of, grade_id
 from .people import ClassList, Unclear
 from .sources import NOTHING, STAMP, CollectReport, Found, shown
@@ -33,12 +32,11 @@ class Lessons:
 
     def __init__(self, course: Course) -> None:
         self.answers = {assignment: set(answers_in(notebook)) for assignment, notebook in course.released.items()}
-        longest_first = sorted(self.answers, key=len, reverse=True)
-        spelt = [(a, a) for a in longest_first] + [(a, re.sub(r"^\d+_", "", a)) for a in longest_first]
         self._patterns = []
-        for assignment, name in spelt:
-            words = r"[\s_\-.]*".join(map(re.escape, name.split("_")))
-            self._patterns.append((assignment, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)))
+        for number in ("", r"^\d+_"):  # what may be left out
+            for assignment in sorted(self.answers, key=len, reverse=True):
+                words = r"[\s_\-.]*".join(map(re.escape, re.sub(number, "", assignment).split("_")))
+                self._patterns.append((assignment, re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)))
 
     def named(self, stem: str) -> tuple[str, str]:
         """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
@@ -49,16 +47,13 @@ class Lessons:
                 return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
         return "", ""
 
-    def answered(self, found: Found) -> tuple[str, str]:
-        """(assignment, why it is none)."""
-        try:
-            names = {grade_id(cell) for cell in cells_of(found.read())}
-        except (ValueError, OSError) as error:
-            return "", str(error)
+    def answered(self, content: bytes) -> str:
+        """The assignment whose answers are in a notebook. ValueError if it is none, or of no single assignment."""
+        names = {grade_id(cell) for cell in cells_of(content)}
         matching = [a for a, answers in self.answers.items() if answers & names]
         if len(matching) != 1:
-            return "", f"neither name nor answers say which of {', '.join(self.answers)}"
-        return matching[0], ""
+            raise ValueError(f"neither name nor answers say which of {', '.join(self.answers)}")
+        return matching[0]
 
 
 @dataclass(kw_only=True)
@@ -109,7 +104,11 @@ def identified(
     """
     lessons = Lessons(course)
     there = _all_named(files, lessons, report)
-    _split_blackboard(there, lessons, classlist)
+    by_blackboard = [c for c in there if c.named.system == "Blackboard"]
+    users = split_titles((c.named.student for c in by_blackboard), lessons.named)
+    for c in by_blackboard:
+        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
+        c.named = replace(c.named, student=listed or users[c.named.student])
     candidates, others = ([c for c in there if c.other == other] for other in (False, True))
     for c in candidates if classlist.roster else ():
         # Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment.
@@ -121,8 +120,14 @@ def identified(
     with_notebook = {c.student for c in candidates if c.student and not c.other}
     # Two names may be one person's, of whom a notebook came after all.
     candidates = [c for c in candidates if not (c.other and c.student in with_notebook)]
-    used = {c.path for c in candidates}
-    _say_what_is_no_notebook([c for c in others if c.path not in used], report)
+    # What cannot be a notebook is noted by folder: it may be a copy of a whole repository.
+    used, left_out = {c.path for c in candidates}, defaultdict(list)
+    for c in (c for c in others if not (c.path in used or c.hidden or c.path.endswith(NOTHING))):
+        left_out["/".join(c.parts[:-1][:1])].append(shown(c.path))
+    for folder, (first, *more) in left_out.items():
+        where = f" in {shown(folder)}/" if folder else ""
+        what = f" and {len(more)} more{where}: they are not notebooks" if more else ": it is not a notebook"
+        report.notes.append(f"left out {first}{what} (.ipynb)")
     return candidates
 
 
@@ -143,18 +148,30 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
         other = found.hidden or not (found.problem or is_script or name.endswith((".ipynb", ".ipynb.txt")))
         there.append(_identified_by_name(replace(found, problem=NO_NOTEBOOK) if other else found, lessons, report))
         there[-1].other = other
-        notebooks += not other
-        if notebooks > MAX_NOTEBOOKS:
+        if (notebooks := notebooks + (not other)) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     candidates = [c for c in there if not c.other]
     for c in candidates:
-        _take_time_of_nbgrader(c, stamps.get(c.parts[:-1]), report)
+        # nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own.
+        its_layout = not c.named.system and c.parts[1:-1][-1:] == (c.assignment,)
+        stamp = stamps.get(c.parts[:-1]) if its_layout and c.timed and not c.in_own_zip else None
+        try:
+            c.came(stamped_time(stamp.read().decode()) if stamp else None)
+        except (ValueError, OSError):
+            expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
+            report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
     submitters = _submitters(metadata, candidates, report)
     folders = {"/".join(c.parts[:n]) for c in there for n in range(1, len(c.parts))}
     for folder in (folder for folder, people in submitters.items() if people and folder not in folders):
         nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
         there.append(replace(_identified_by_name(nothing, lessons, report), other=True))
-    return [one for c in there for one in _by_gradescope(c, submitters)]
+    copies = []  # one for each submitter that a submission_metadata.yml names
+    for c in there:
+        people = next(filter(None, (submitters.get("/".join(c.parts[:n])) for n in range(1, len(c.parts) + 1))), [])
+        for named in people or [c.named]:
+            copies.append(replace(c, named=named, outside=() if people else c.outside))
+            copies[-1].came(named.time)
+    return copies
 
 
 def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -> Identified:
@@ -165,20 +182,20 @@ def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -
         assignment = next((a for folder in reversed(folders) if (a := lessons.named(folder)[0])), "")
     about = vars(found) | {"timed": found.timed and named.timed}
     if not assignment and not found.problem:
-        assignment, about["problem"] = lessons.answered(found)
-        if assignment:
-            rest = ""
+        try:
+            assignment, rest = lessons.answered(found.read()), ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-    rest = _person_in(rest)
-    one = Identified(**about, assignment=assignment, rest=rest, named=named, outside=found.folders[:at])
+        except (ValueError, OSError) as error:
+            about["problem"] = str(error)
+    about |= {"assignment": assignment, "rest": _person_in(rest), "named": named, "outside": found.folders[:at]}
+    one = Identified(**about)
     one.came(named.time)
     return one
 
 
 def _stem(name: str) -> str:
     """A file's name without its ending and without the marks of a copy."""
-    stem = re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE)
-    return _COPY_MARK.sub("", stem)
+    return _COPY_MARK.sub("", re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE))
 
 
 def _person_in(rest: str) -> str:
@@ -186,21 +203,6 @@ def _person_in(rest: str) -> str:
     rest = re.sub(r"\bcopy of\b", " ", rest, flags=re.IGNORECASE)
     words = re.findall(r"[^\W_]+", rest.lower())
     return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
-
-
-# -- what systems say -------------------------------------------------------------------------------------
-
-
-def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: CollectReport) -> None:
-    """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
-    its_layout = not candidate.named.system and candidate.parts[1:-1][-1:] == (candidate.assignment,)
-    if not stamp or not its_layout or not candidate.timed or candidate.in_own_zip:
-        return
-    try:
-        candidate.came(stamped_time(stamp.read().decode()))
-    except (ValueError, OSError):
-        expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
-        report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
 
 
 def _submitters(metadata: list[Found], candidates: list[Identified], report: CollectReport) -> dict[str, list[Named]]:
@@ -216,34 +218,6 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
         except (ValueError, OSError) as error:
             report.problems.append(f"{shown(found.path)}: {visible(error, 200)}")
     return submitters
-
-
-def _by_gradescope(candidate: Identified, submitters: dict[str, list[Named]]) -> list[Identified]:
-    """The candidate, once for each of its submitters if a submission_metadata.yml names them."""
-    parts = candidate.parts
-    folders = ("/".join(parts[: n + 1]) for n in range(len(parts)))
-    people = next(filter(None, map(submitters.get, folders)), [])
-    copies = [replace(candidate, named=named, outside=()) for named in people]
-    for one in copies:
-        one.came(one.named.time)
-    return copies or [candidate]
-
-
-def _split_blackboard(files: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
-    """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
-
-    def is_title(title: str) -> bool:
-        assignment, rest = lessons.named(title)
-        return bool(assignment) and not rest
-
-    mine = [c for c in files if c.named.system == "Blackboard"]
-    users = split_titles((c.named.student for c in mine), is_title)
-    for c in mine:
-        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
-        c.named = replace(c.named, student=listed or users[c.named.student])
-
-
-# -- what folders and files say ---------------------------------------------------------------------------
 
 
 def _name_students(there: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
@@ -297,13 +271,10 @@ def _persons(folders: tuple[str, ...], lessons: Lessons) -> list[str]:
     for outer, folder in zip(("", *folders), folders):
         folder = re.sub(r"\.zip$", "", folder, flags=re.IGNORECASE)  # a student's own
         assignment, rest = lessons.named(folder)
-        if user := _github_user(outer, folder):
-            persons.append(user)
-        elif assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
-            persons.append(_person_in(rest))
-        elif not assignment and folder.lower() not in WORDS["folders"]:
-            persons.append(folder)
-    return persons
+        own = "" if assignment or folder.lower() in WORDS["folders"] else folder
+        in_name = _person_in(rest) if assignment and "-" in folder else ""  # vector-add-octocat
+        persons.append(_github_user(outer, folder) or in_name or own)
+    return list(filter(None, persons))
 
 
 def _github_user(outer: str, folder: str) -> str:
@@ -323,41 +294,24 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
     return list(first.values())
 
 
-# -- who that is ------------------------------------------------------------------------------------------
-
-
 def _resolve(candidates: list[Identified], classlist: ClassList, student: str, report: CollectReport) -> None:
-    """Fill in the ids of the students, or why there is none."""
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     names = [  # what tells the person
         replace(c.named, file="", time=None, late=False, assignment=c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
-    ids = {}
     if student:
-        for named in names:
-            if named.student and named.number:
-                classlist.remember(named, student_id(student))
+        ids = dict.fromkeys(names, student_id(student))
+        for named in (one for one in names if one.student and one.number):
+            classlist.remember(named, ids[named])
     else:
         ids, notes = classlist.ids(named for named in names if named.student)
         report.notes += notes
     for c, named in zip(candidates, names):
-        who = student_id(student) if student else ids.get(named, "")
+        who = ids.get(named, "")
         if isinstance(who, Unclear):
             c.perhaps, why = who.people, f"{who}; collect it alone and say whose it is with --student"
         else:
             c.student, why = who, f"{c.unclear}; expected {LAYOUTS}; or say it with --student"
         if not c.student and not c.problem:
             c.problem = f"is {c.assignment}, but {why}"
-
-
-def _say_what_is_no_notebook(others: Iterable[Found], report: CollectReport) -> None:
-    """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
-    folders = defaultdict(list)
-    for found in others:
-        if not found.hidden and not found.path.endswith(NOTHING):
-            folders["/".join(found.parts[:-1][:1])].append(shown(found.path))
-    for folder, (first, *more) in folders.items():
-        where = f" in {shown(folder)}/" if folder else ""
-        what = f" and {len(more)} more{where}: they are not notebooks" if more else ": it is not a notebook"
-        report.notes.append(f"left out {first}{what} (.ipynb)")

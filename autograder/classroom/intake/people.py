@@ -18,8 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ...text import visible
-from ..course import Course, CourseError, word
-from ..files import read_json, write_atomically
+from ..course import Course, CourseError, read_json, word, write_atomically
 from .systems import COLUMNS, PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
 MAX_TABLE_BYTES = 16 << 20
@@ -41,26 +40,18 @@ class Table:
         """Who is in each line below the header; None if a line is no student's. Raises CourseError."""
         header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in self.lines[0]] if self.lines else []
         columns = set(header)
-        self._refuse_translated(columns)
+        # Moodle's worksheet is known by its first column, one word with a number: "Teilnehmer/in 4711".
+        numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
+        moodles = all(numbered) and len({match[1] for match in numbered}) == 1 and len(header) > 4
+        if moodles and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
+            how = "choose English in Moodle's menu of languages, and download it again"
+            raise CourseError(f"{self.path}: looks like Moodle's worksheet in another language than English; {how}")
         is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
             {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
         )
         # Of two columns of one title the first one counts.
         rows = (dict(reversed([*zip(header, map(str.strip, line))])) for line in self.lines[1:])
         return [_person(row, is_canvas) for row in rows]
-
-    def _refuse_translated(self, columns: set[str]) -> None:
-        """CourseError for Moodle's worksheet with titles in another language than English.
-
-        It is known by its first column, one word with a number: "Teilnehmer/in 4711".
-        """
-        numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in self.lines[1:] if line]
-        same = all(numbered) and len({match[1] for match in numbered}) == 1
-        if same and len(self.lines[0]) > 4 and not columns & {"identifier", *COLUMNS["name"], *COLUMNS["email"]}:
-            raise CourseError(
-                f"{self.path}: looks like Moodle's worksheet in another language than English; "
-                "choose English in Moodle's menu of languages, and download it again"
-            )
 
     def content(self) -> bytes:
         """The file. A cell that was not changed is what it was."""
@@ -95,9 +86,6 @@ def read_table(path: Path, what: str) -> Table:
     return Table(path, lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
 
 
-# -- the roster ------------------------------------------------------------------------------------------------
-
-
 class Unclear(LookupError):
     """A name that is nobody's on the roster, or more than one person's: `people`. The message says which."""
 
@@ -108,10 +96,7 @@ class Unclear(LookupError):
 
 @dataclass(frozen=True)
 class Person:
-    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system.
-
-    `handed_in` is the time in Moodle's grading worksheet, which is about one assignment, as its number is.
-    """
+    """A row of the roster: identifiers (`keys`), a number by system, and when Moodle's one assignment was handed in."""
 
     id: str
     name: str = ""
@@ -127,13 +112,12 @@ class Roster:
 
     def __init__(self, people: list[Person]) -> None:
         self.people = people
-        self._by_key: dict[str, list[Person]] = {}
-        self._by_name: dict[str, list[Person]] = {}
+        self._by_key, self._by_name = defaultdict(list), defaultdict(list)
         for person in people:
             for key in {folded(k) for k in person.keys}:
-                self._by_key.setdefault(key, []).append(person)
+                self._by_key[key].append(person)
             for name in _spellings(person.name):
-                self._by_name.setdefault(name, []).append(person)
+                self._by_name[name].append(person)
 
     def find(self, named: Named) -> Person:
         """The person that a name means. Raises Unclear if it is nobody's, or more than one person's."""
@@ -156,8 +140,10 @@ class Roster:
         name = named.student.removesuffix(f"_{named.number}") if named.system == "Canvas" else named.student
         for spelt in (name, name.partition("-")[2] if named.system == "Moodle" else ""):
             yield list({p.id: p for s in _spellings(spelt) for p in self._by_name.get(s, [])}.values())
-        if not named.system:
-            yield self._mentioned(name)
+        if not named.system:  # all words of a name, or an identifier
+            words, keys = set(_words(name)), {folded(w) for w in re.split(r"[\s_]+", name)}
+            keys |= {folded(name[m.end() :]) for m in re.finditer("-", name)}  # GitHub Classroom: assignment-user
+            yield [p for p in self.people if keys & {folded(k) for k in p.keys} or words >= set(_words(p.name)) > set()]
 
     def numbered(self, named: Named) -> Person | None:
         """The person to whom a system gave the number in a name; None if not exactly one is on the roster."""
@@ -169,17 +155,6 @@ class Roster:
         pieces = name.split("_")
         found = [user for n in range(1, len(pieces)) if folded(user := "_".join(pieces[n:])) in self._by_key]
         return found[0] if len(found) == 1 else None
-
-    def _mentioned(self, text: str) -> list[Person]:
-        """Who is named among other words: all words of a name, or an identifier."""
-        words = set(_words(text))
-        keys = {folded(w) for w in re.split(r"[\s_]+", text)}
-        keys |= {folded(text[m.end() :]) for m in re.finditer("-", text)}  # GitHub Classroom: assignment-user
-        return [
-            p
-            for p in self.people
-            if keys & {folded(k) for k in p.keys} or (_words(p.name) and words >= set(_words(p.name)))
-        ]
 
 
 def folded(text: str) -> str:
@@ -195,10 +170,8 @@ def _words(name: str) -> list[str]:
 def _spellings(name: str) -> set[str]:
     """Ways to write a name: its words in any order, and Canvas's `lastfirst` in one word."""
     words = _words(name)
-    if not words:
-        return set()
     turned = {"".join(words[n:] + words[:n]) for n in range(len(words))}
-    return turned | {" ".join(sorted(words))}
+    return turned | {" ".join(sorted(words))} if words else set()
 
 
 def read_roster(path: Path) -> Roster:
@@ -220,17 +193,16 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     def first(what: str) -> str:
         return next((row[c] for c in COLUMNS[what] if row.get(c)), "")
 
-    name = first("name")
+    name, role = first("name"), first("role").lower()
     if not name or first("last"):
         name = " ".join(filter(None, (first("first"), first("last")))) or name
     if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
         return None
-    role = first("role")
-    if role and "student" not in role.lower() and "learner" not in role.lower():
+    if role and "student" not in role and "learner" not in role:
         return None
     numbers = {"Canvas": row["id"]} if is_canvas and row.get("id") else {}
-    ids = [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
-    ids = [row.get("id", "")] * (not is_canvas) + ids
+    ids = [row.get("id", "")] * (not is_canvas)
+    ids += [row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)]  # Brightspace writes #123
     if participant := re.fullmatch(r"Participant (\d+)", row.get("identifier", "")):
         numbers["Moodle"] = participant[1]
     else:
@@ -246,9 +218,6 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
     handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
     return Person(student_id(own), name, email, first("section"), keys, numbers, handed_in)
-
-
-# -- everybody --------------------------------------------------------------------------------------------------
 
 
 class ClassList:
@@ -274,9 +243,8 @@ class ClassList:
 
     def knows(self, name: str) -> bool:
         """Whether a name is somebody's: on the roster, or without one, somebody's who handed in before."""
-        if self.roster:
-            return not isinstance(_on(self.roster, Named(student=name)), Unclear)
-        return student_id(name) in self.people
+        on_it = self.roster and not isinstance(_on(self.roster, Named(student=name)), Unclear)
+        return on_it if self.roster else student_id(name) in self.people
 
     def ids(self, names: Iterable[Named]) -> tuple[dict[Named, str | Unclear], list[str]]:
         """An id for each name, or why there is none; and notes. The same name gets the same id next time."""
@@ -292,9 +260,6 @@ class ClassList:
             here = {person.id for person in self.roster.people}
             said = {named: student for named, student in found.items() if student in here}
             return {named: said.get(named) or _on(self.roster, named) for named in names}, []
-        return self._own_ids(names, found)
-
-    def _own_ids(self, names: list[Named], found: dict) -> tuple[dict[Named, str | Unclear], list[str]]:
         people, new = defaultdict(set), [named for named in names if named not in found]
         for named in new:
             people[student_id(named.student), named.slot].add((named.student, named.number))
@@ -307,26 +272,24 @@ class ClassList:
 
     def _new_id(self, named: Named, shared: set[str], notes: list[str]) -> str:
         """The id of a person that no number in class.json tells."""
-        plain = student_id(named.student)
-        numbered = student_id(f"{named.student}_{named.number}")
-        other = numbered if named.number else f"{plain}-{short_hash(named.student, 8)}"
-        if plain in shared:
-            return plain if plain == named.student and not named.number else other
-        if named.student == PARTICIPANT and named.number:
-            return other
-        before = self.people.get(plain)
-        if before is None or not named.number:
+        plain, before = student_id(named.student), self.people.get(student_id(named.student))
+        if not named.number:
+            other = f"{plain}-{short_hash(named.student, 8)}"
             # `ann smith` after `ann_smith` is somebody else, as it would be beside it.
             same = before is None or named.student in (before["name"], plain)
-            return plain if same else other
-        namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
-        if before["numbers"].get(named.slot) or len(namesakes) > 1:
-            notes.append(
-                f"{other}: {named.system} gives {named.student} the number {named.number} here, and another to "
-                f"{' and '.join(sorted(namesakes))}; taken for somebody else; a --roster would tell"
-            )
+            return plain if (plain == named.student if plain in shared else same) else other
+        other = student_id(f"{named.student}_{named.number}")
+        if plain in shared or named.student == PARTICIPANT:
             return other
-        return plain
+        if before is None:
+            return plain
+        namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
+        if not before["numbers"].get(named.slot) and len(namesakes) <= 1:
+            return plain
+        what = f"{named.system} gives {named.student} the number {named.number} here, and another to"
+        others = " and ".join(sorted(namesakes))
+        notes.append(f"{other}: {what} {others}; taken for somebody else; a --roster would tell")
+        return other
 
     def remember(self, named: Named, student: str) -> None:
         """Keep who somebody is. Where a system gave a number, it tells the next time, too."""

@@ -25,8 +25,7 @@ MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
 STAMP = "timestamp.txt"  # nbgrader's
 NOTHING = "(nothing)"  # stands for the content of an empty folder
-# And what begins with a dot.
-_IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
+_IGNORED = re.compile(r"\..*|__MACOSX|Thumbs\.db|timestamp\.txt|collected\.txt|submission_secret\.txt", re.DOTALL)
 Opener = Callable[[], AbstractContextManager[zipfile.ZipFile]]
 
 
@@ -55,7 +54,7 @@ class Found:
 
     @property
     def hidden(self) -> bool:
-        return any(map(_ignored, self.parts))
+        return any(map(_IGNORED.fullmatch, self.parts))
 
     @property
     def trusted(self) -> tuple[str, ...]:
@@ -64,21 +63,18 @@ class Found:
         return self.parts[: next(zips, len(self.parts))]
 
     @property
+    def in_own_zip(self) -> bool:
+        return self.trusted != self.parts
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """The folders that it is in, up to a student's own zip, whose name may be the student's."""
         return self.trusted if self.in_own_zip else self.parts[:-1]
 
-    @property
-    def in_own_zip(self) -> bool:
-        return self.trusted != self.parts
-
 
 @dataclass
 class CollectReport(Outcome):
-    """What became of every file: `collected` (student, assignment, path); `problems` are files not understood.
-
-    `trouble` has the problems that are about a known student's file.
-    """
+    """What became of every file: `collected` (student, assignment, path), `problems`; `trouble`: these by student."""
 
     collected: list[tuple[str, str, str]] = field(default_factory=list)
     trouble: dict[str, list[str]] = field(default_factory=dict)
@@ -97,7 +93,7 @@ class CollectReport(Outcome):
             self.trouble.setdefault(student, []).append(line)
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        students = sorted({student for student, _, _ in self.collected})
+        students = {student for student, _, _ in self.collected}
         out(f"collected {len(self.collected)} notebooks of {len(students)} students")
         for student, assignment, path in sorted(self.collected):
             out(f"  {student:<24} {assignment:<20} from {path}")
@@ -110,7 +106,7 @@ def files_in(path: Path, course: Path, report: CollectReport) -> Iterator[Iterat
     if path.is_dir():
         yield _with_nested(_files_of_folder(path.resolve(), course, report))
     elif path.name.lower().endswith((".ipynb", ".ipynb.txt", ".py")) and path.is_file():
-        yield iter([_file(path, path.name)])
+        yield iter([Found(path.name, _changed(path), functools.partial(read_bounded, path))])
     elif not path.is_file():
         raise CourseError(f"{path}: there is nothing there; give a folder, a zip or a notebook")
     elif not zipfile.is_zipfile(path):
@@ -169,69 +165,48 @@ def _files_of_zip(opened: Opener, packed: datetime) -> tuple[list[Found], list[t
         entries = archive.infolist()
     for entry in entries:
         name = entry.filename.replace("\\", "/")
-        if bad := _bad_name(name):
-            refused.append((name, bad))
+        parts = PurePosixPath(name).parts
+        if not parts:
+            refused.append((name, "its name is empty; refused"))
+        elif len(name) > MAX_NAME:
+            refused.append((name, f"its name has {len(name)} characters; refused"))
+        elif name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
+            refused.append((name, "its name points outside the zip; refused"))
         elif not name.endswith("/"):
             problem = _refusal(entry)
-            read = _nothing if problem else functools.partial(_unpacked, opened, entry)
+            read = bytes if problem else functools.partial(_unpacked, opened, entry)
             files.append(Found(name, _zip_time(entry, packed), read, problem))
     return files, refused
 
 
 def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
     """The files in a folder, but for a course directory inside: what is in there was collected before."""
-
-    def unreadable(error: OSError) -> None:
-        report.problems.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
-
+    unreadable: list[OSError] = []
     clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
-    for folder, subfolders, names in os.walk(root, onerror=unreadable):
+    for folder, subfolders, names in os.walk(root, onerror=unreadable.append):
         cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
         clones |= {Path(folder): cloned} if cloned else {}
-        subfolders[:] = sorted(s for s in subfolders if not _ignored(s) and Path(folder, s) != course)
+        subfolders[:] = sorted(s for s in subfolders if not _IGNORED.fullmatch(s) and Path(folder, s) != course)
         if not subfolders and not names:
-            yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), _nothing)
+            yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), bytes)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode):
-                yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
+                yield Found(name, _changed(path), bytes, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                found = _file(path, name)
+                found = Found(name, _changed(path), functools.partial(read_bounded, path))
                 yield replace(found, modified=cloned, timed=False) if cloned else found
             elif not stat.S_ISDIR(mode):
-                yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
-
-
-def _ignored(name: str) -> bool:
-    return name.startswith(".") or name in _IGNORED
-
-
-def _file(path: Path, name: str) -> Found:
-    return Found(name, _changed(path), functools.partial(read_bounded, path))
+                yield Found(name, _changed(path), bytes, "is neither a file nor a folder; not read")
+    report.problems += [f"{shown(error.filename)}: cannot be opened: {error.strerror}" for error in unreadable]
 
 
 def _changed(path: Path) -> datetime:
     """When the file was changed; now, if it says a year that no calendar has."""
-    try:
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.now(UTC)
-
-
-def _nothing() -> bytes:
-    raise ValueError("there is nothing to read")
-
-
-def _bad_name(name: str) -> str:
-    parts = PurePosixPath(name).parts
-    if not parts:
-        return "its name is empty; refused"
-    if len(name) > MAX_NAME:
-        return f"its name has {len(name)} characters; refused"
-    if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
-        return "its name points outside the zip; refused"
-    return ""
+    return datetime.now(UTC)
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str:
@@ -254,11 +229,10 @@ def _unpacked(opened: Opener, entry: zipfile.ZipInfo) -> bytes:
 
 def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:
     """When the file was changed, by the zip's local clock; when it was packed, where the zip does not say."""
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         changed = datetime(*entry.date_time).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return packed
-    return changed if changed.year > 1980 else packed
+        return changed if changed.year > 1980 else packed
+    return packed
 
 
 def shown(path: object) -> str:

@@ -111,16 +111,17 @@ def _is_canvas(student: str, number: str, attachment: str, **_) -> bool:
     return all(map(in_a_word, student)) and (plain or len(number) > 2 < len(attachment or number))
 
 
-def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[str, str]:
+def split_titles(names: Iterable[str], named: Callable[[str], tuple[str, str]]) -> dict[str, str]:
     """Blackboard's `title_user`, for every name of one download: name -> user.
 
-    A title that `is_title` knows ends where it says. Else what all names begin with, up to a "_", is the title,
-    and of a single name the part before its first "_".
+    A title that is the name of an assignment, and by `named` nothing else, ends there. Else what all names begin with,
+    up to a "_", is the title, and of a single name the part before its first "_".
     """
     users, unknown = {}, []
     for name in set(names):
         pieces = name.split("_")
-        known = [n for n in range(1, len(pieces)) if is_title("_".join(pieces[:n]))]
+        titles = (named("_".join(pieces[:n])) for n in range(1, len(pieces)))
+        known = [n for n, (assignment, rest) in enumerate(titles, 1) if assignment and not rest]
         if known:
             users[name] = "_".join(pieces[known[-1] :])
         else:
@@ -131,10 +132,7 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
 
 
 def attempt_time(text: str, zone: tzinfo | None = None) -> datetime | None:
-    """The time that a system's name or table says; None if it says none that is understood.
-
-    zone: of a time that says none itself; None is the local clock's.
-    """
+    """The time in a system's name or table, None if none is understood. zone: if it says none; None: this clock's."""
     try:
         if re.fullmatch(r"\d{4}(-\d\d){5}", text):  # Blackboard
             return datetime.strptime(text, "%Y-%m-%d-%H-%M-%S").astimezone(UTC)
@@ -153,9 +151,8 @@ def gradescope(content: bytes) -> dict[str, list[Named]]:
     """
     if len(content) > MAX_METADATA_BYTES:
         raise ValueError(f"has more than {MAX_METADATA_BYTES >> 20} MB")
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        folders = yaml.load(content, Loader=loader)
+        folders = yaml.load(content, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError(f"is not YAML: {str(error).partition(chr(10))[0]}") from None
     if not isinstance(folders, dict):

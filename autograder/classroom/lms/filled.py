@@ -11,8 +11,7 @@ import zipfile
 from pathlib import Path
 
 from ...text import visible
-from ..course import Course, CourseError, Outcome, word
-from ..files import write_atomically
+from ..course import Course, CourseError, Outcome, word, write_atomically
 from ..grading.gradebook import graded_folders
 from ..intake.identity import Lessons
 from ..intake.people import ClassList, Person, Roster, Unclear, read_table
@@ -88,8 +87,8 @@ class _Table:
 
     def points(self, assignment: str, line: int) -> float | None:
         """How many points the system gives an assignment; None if its file does not say."""
-        where, column = self.about.grades, self.columns[assignment]
-        title, said = self.header[column], ""
+        where, column, said = self.about.grades, self.columns[assignment], ""
+        title = self.header[column]
         if "title_points" in where and (match := re.search(where["title_points"], title)):
             said = match[1]
         elif "points_line" in where:
@@ -104,37 +103,30 @@ class _Table:
             return None
 
     def fill(self, scale: bool, report: Outcome) -> None:
-        """Write the grades into the lines."""
-        other_points, name = {}, self.about.name
+        name = self.about.name
+        how = "scores were scaled" if scale else "scores were written as they are; --scale turns them into the others"
         for person, assignment, marks in self.now.with_marks(self.columns):
             try:
                 line = self.line_of(person, assignment)
                 cells, column = self.lines[line], self.columns[assignment]
-                self._refuse(person.id, assignment, line, "".join(cells[column : column + 1]))
+                if reason := self.now.not_sure((person.id, assignment)):
+                    raise Unclear(reason)
+                if "".join(cells[column : column + 1]).strip().upper() == EXCUSED:
+                    raise Unclear(f"is excused in {name}")
+                if line in (at for (_, a), at in self.filled.items() if a == assignment):
+                    raise Unclear("another student of the course has the same line")
             except Unclear as why:
                 report.problems.append(f"{word(person.id)} {assignment}: {why}")
                 continue
             score, points = marks.score, self.course.points(assignment)
             theirs = self.points(assignment, line)
             if theirs is not None and theirs != points:
-                other_points[assignment] = theirs
+                note = f"{assignment} has {points:g} points, and {theirs:g} in {name}: {how}"
+                report.notes += [note] * (note not in report.notes)
                 score *= theirs / points if scale and points else 1.0
             cells += [""] * (column + 1 - len(cells))
             cells[column] = f"{round(score, 2):g}"
             self.filled[person.id, assignment] = line
-        how = "scores were scaled" if scale else "scores were written as they are; --scale turns them into the others"
-        for assignment, theirs in other_points.items():
-            points = self.course.points(assignment)
-            report.notes.append(f"{assignment} has {points:g} points, and {theirs:g} in {name}: {how}")
-
-    def _refuse(self, student: str, assignment: str, line: int, cell: str) -> None:
-        """Raises Unclear for a grade that must not be written."""
-        if reason := self.now.not_sure((student, assignment)):
-            raise Unclear(reason)
-        if cell.strip().upper() == EXCUSED:
-            raise Unclear(f"is excused in {self.about.name}")
-        if line in (at for (_, a), at in self.filled.items() if a == assignment):
-            raise Unclear("another student of the course has the same line")
 
     def write_feedback(self, path: Path, report: Outcome) -> None:
         """Moodle's "Upload multiple feedback files in a zip", beside the CSV; nothing without Moodle's numbers.

@@ -13,23 +13,20 @@ import shlex
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
-from ..course import TEMPLATES, Course, CourseError, Outcome
-from ..files import write_atomically
-from ..grading.judging import Row, judge_submission
+from ..course import TEMPLATES, Course, CourseError, Outcome, write_atomically
+from ..grading.judging import judge_submission, points_in
 from ..intake.collect import collect
 from ..submission import checks_in
 
 STUDENT = "submission"
 ROOT = Path(__file__).resolve().parents[3]
-_PACKAGES = ("autograder", "workshop")
-_BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 
 
 def build_zip(course: Course, assignment: str, path: Path | None = None, confine: bool = True) -> Outcome:
@@ -39,16 +36,15 @@ def build_zip(course: Course, assignment: str, path: Path | None = None, confine
         raise CourseError(f"there is no assignment {assignment!r}; there are: {', '.join(course.released)}")
     if not (ROOT / "pyproject.toml").is_file():
         raise CourseError(f"{ROOT}: is not the course's own folder; run this in a checkout of it")
-    index = os.environ.get("TORCH_INDEX_URL")
+    index, options = os.environ.get("TORCH_INDEX_URL"), "" if confine else " --trust-submissions"
     environment = f"export TORCH_INDEX_URL={shlex.quote(index)}\n" if index else ""
     path = path or course.root / f"gradescope_{assignment}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        options = "" if confine else " --trust-submissions"
         for name in ("setup.sh", "run_autograder"):
             script = (TEMPLATES / name).read_text()
             _add(archive, name, script.format(environment=environment, options=options).encode(), 0o755)
-        there = [file for package in _PACKAGES for file in sorted((ROOT / package).rglob("*"))]
-        there += [ROOT / name for name in _BESIDE]
+        there = [file for package in ("autograder", "workshop") for file in sorted((ROOT / package).rglob("*"))]
+        there += [ROOT / name for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")]
         for file in (file for file in there if file.is_file() and file.parent.name != "__pycache__"):
             _add(archive, f"course/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
         notebook = course.root / "release" / assignment / f"{assignment}.ipynb"
@@ -83,22 +79,20 @@ def grade_folder(release: Path, submission: Path, new_judge: Callable[[], Abstra
             row = judge_submission(course, STUDENT, assignment, judge)
     if row.failed:
         raise RuntimeError("; ".join(row.notes))
-    return _results(list(_tests(row)), "; ".join([*taken.notes, *row.notes]), row.points, row.seconds)
-
-
-def _tests(row: Row) -> Iterator[dict]:
-    for number, check in enumerate(checks_in(row.notebook), 1):
-        verdict, (panel, earned) = check.cell["metadata"]["verdict"], check.cell["outputs"]
-        yield {
+    tests = [
+        {
             "number": str(number),
             "name": check.exercise,
-            "score": float(earned["data"]["text/plain"]),
+            "score": points_in(check.cell),
             "max_score": check.points,
-            "status": "passed" if verdict["passed"] else "failed",
-            "output": panel["data"]["text/plain"],
+            "status": "passed" if check.cell["metadata"]["verdict"]["passed"] else "failed",
+            "output": check.cell["outputs"][0]["data"]["text/plain"],
             "output_format": "text",
             "visibility": "visible",
         }
+        for number, check in enumerate(checks_in(row.notebook), 1)
+    ]
+    return _results(tests, "; ".join([*taken.notes, *row.notes]), row.points, row.seconds)
 
 
 def _results(tests: list[dict], output: str, points: float, seconds: float = 0.0) -> dict:

@@ -17,8 +17,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from ...text import visible
-from ..course import Course, CourseError, Outcome, word
-from ..files import read_json, write_atomically
+from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
 from ..intake.identity import Lessons
 from ..intake.people import Table, roster_of
 from ..standing import Standing
@@ -97,8 +96,6 @@ def grades(course: Course) -> Outcome:
 
 
 class _Platform:
-    """The services of the LMS in which the course is."""
-
     def __init__(self, course: Course) -> None:
         try:
             import jwt
@@ -122,11 +119,11 @@ class _Platform:
     def people(self) -> dict[str, dict]:
         """name -> the member: the learners who are there now."""
         found = {}
-        for page in self._pages(self.settings["memberships"], NRPS, "lti-nrps.v2.membershipcontainer"):
-            for member in page.get("members", []):
-                here = member.get("status", "Active") == "Active"
-                if here and {LEARNER, "Learner"} & set(member.get("roles", [])):
-                    found[name_of(self.issuer, member)] = member
+        pages = self._pages(self.settings["memberships"], NRPS, "lti-nrps.v2.membershipcontainer")
+        for member in (member for page in pages for member in page.get("members", [])):
+            here = member.get("status", "Active") == "Active"
+            if here and {LEARNER, "Learner"} & set(member.get("roles", [])):
+                found[name_of(self.issuer, member)] = member
         return found
 
     @functools.cached_property
@@ -166,26 +163,23 @@ class _Platform:
         for _ in range(PAGES):
             answer = self._asked("get", url, scope, headers={"Accept": f"{MEDIA}{media}+json"})
             yield answer.json()
-            url = answer.links.get("next", {}).get("url", "")
-            if not url:
+            if not (url := answer.links.get("next", {}).get("url", "")):
                 return
 
     def _asked(self, how: str, url: str, scope: str, headers: dict, **options):
-        token = self._tokens.get(scope) or self._tokens.setdefault(scope, self._token(scope))
-        return self._request(how, url, headers=headers | {"Authorization": f"Bearer {token}"}, **options)
-
-    def _token(self, scope: str) -> str:
-        now, client = datetime.now(UTC), self.settings["client_id"]
-        url = self.settings["token_url"]
-        claims = {"iss": client, "sub": client, "aud": url, "iat": now, "exp": now + timedelta(minutes=1)}
-        statement = self._jwt.encode(claims | {"jti": uuid.uuid4().hex}, self._key, "RS256", {"kid": self._kid})
-        form = {
-            "grant_type": "client_credentials",
-            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-            "client_assertion": statement,
-            "scope": scope,
-        }
-        return self._request("post", url, data=form).json()["access_token"]
+        if scope not in self._tokens:
+            now, client, tokens = datetime.now(UTC), self.settings["client_id"], self.settings["token_url"]
+            claims = {"iss": client, "sub": client, "aud": tokens, "iat": now, "exp": now + timedelta(minutes=1)}
+            statement = self._jwt.encode(claims | {"jti": uuid.uuid4().hex}, self._key, "RS256", {"kid": self._kid})
+            form = {
+                "grant_type": "client_credentials",
+                "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+                "client_assertion": statement,
+                "scope": scope,
+            }
+            self._tokens[scope] = self._request("post", tokens, data=form).json()["access_token"]
+        bearer = {"Authorization": f"Bearer {self._tokens[scope]}"}
+        return self._request(how, url, headers=headers | bearer, **options)
 
     def _request(self, how: str, url: str, **options):
         """An answer. CourseError if there is none, or one that says no; a token goes over HTTPS only."""

@@ -1,7 +1,7 @@
 """Writes the pages of feedback/ from what was graded: verdict, points, comments and the student's own answer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ...text import visible
 from ..course import Course, CourseError, Outcome, word
 from ..duedates import spoken
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, open_gradebook
-from ..grading.record import graded
+from ..grading.judging import graded
 from ..standing import Standing
 from ..submission import NO_NOTEBOOK, answers_in, checks_in
 from ..templates import document, write_page
@@ -21,10 +21,7 @@ STALE = "Something newer was handed in after this was graded."
 
 
 def feedback(course: Course, now: Standing | None = None) -> Outcome:
-    """Write a page for every graded submission to feedback/, and an overview for every student.
-
-    now: how the class stands, where that is known already. `files` has the pages of submissions.
-    """
+    """Write a page for every graded submission (`files`) to feedback/, and an overview for every student."""
     folders, report = graded_folders(course), Outcome(blame="no feedback: ")
     now = now or Standing(course)
     theirs: dict[str, dict[str, Marks]] = {}
@@ -45,64 +42,34 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
 
 
 def _write_page(course: Course, now: Standing, student: str, assignment: str, marks: Marks) -> Path:
-    """Write the page about a submission. Returns where it is."""
     content = course.notebook("autograded", student, assignment).read_bytes()
     page = course.notebook("feedback", student, assignment, ".html")
-    about = student, assignment, marks, _notices(now, student, assignment)
+    notices = [LATE] * ((student, assignment) in now.late)
+    if late := now.late_by.get((student, assignment)):
+        due = now.rules.due(assignment) + (now.rules.extension(student, assignment) or timedelta())
+        notices = [f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}."]
+    about = student, assignment, marks, notices + [STALE] * ((student, assignment) in now.stale)
     write_page(page, [content.decode(), repr(about)], lambda: student_page(json.loads(content), *about))
     return page
 
 
-def _notices(now: Standing, student: str, assignment: str) -> list[str]:
-    """What a student's page says beside the grade."""
-    late = now.late_by.get((student, assignment))
-    said = []
-    if late:
-        due = now.rules.due(assignment) + (now.rules.extension(student, assignment) or timedelta())
-        said.append(f"It was handed in {spoken(late)} late. It was due on {due.astimezone():%d %B %Y, %H:%M %Z}.")
-    elif (student, assignment) in now.late:
-        said.append(LATE)
-    return said + [STALE] * ((student, assignment) in now.stale)
-
-
 def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:
-    """The HTML page about an autograded notebook."""
-    return document(
-        "page.html",
-        f"{assignment} · {student}",
-        heading=_title(notebook, assignment),
-        assignment=assignment,
-        student=student,
-        score=marks.score,
-        points=marks.points,
-        notices=[*notices, *([f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else [])],
-        exercises=list(_exercises(notebook, marks)),
-    )
-
-
-def _exercises(notebook: dict, marks: Marks) -> Iterator[dict]:
-    """What a page says of each exercise. The panel is HTML of ours; all other texts are escaped in the template."""
+    """The HTML page about an autograded notebook. The panels are HTML of ours; the template escapes all other texts."""
     answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
+    exercises = []
     for name, _, cell in checks_in(notebook):
-        mark = marks.scores[name]
         verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
         shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)
-        yield {
-            "name": name,
-            "score": mark.score,
-            "points": mark.points,
-            "panel": next(("".join(html) for html in shown if html), ""),
-            "answer": "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, ""),
-            "comment": marks.comments.get(name, ""),
-        }
-
-
-def _title(notebook: dict, default: str) -> str:
-    for cell in notebook["cells"]:
-        lines = "".join(cell["source"]).splitlines()
-        if cell["cell_type"] == "markdown" and lines and lines[0].startswith("# "):
-            return lines[0][2:].strip()
-    return default
+        panel = next(("".join(html) for html in shown if html), "")
+        answer = "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, "")
+        one = {"name": name, "panel": panel, "answer": answer, "comment": marks.comments.get(name, "")}
+        exercises.append(one | {"score": marks.scores[name].score, "points": marks.scores[name].points})
+    texts = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    title = next((text[2:].partition("\n")[0].strip() for text in texts if text.startswith("# ")), assignment)
+    notices = [*notices, *([f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else [])]
+    about = {"heading": title, "assignment": assignment, "student": student, "notices": notices}
+    about |= {"score": marks.score, "points": marks.points, "exercises": exercises}
+    return document("page.html", f"{assignment} · {student}", **about)
 
 
 def _write_overview(course: Course, now: Standing, student: str, graded: dict[str, Marks]) -> None:
@@ -126,11 +93,8 @@ def comment(course: Course, exercise: str, diagnosis: str, text: str, replace: b
     A comment that says something else stays unless `replace`. CourseError if nobody has the diagnosis.
     """
     there = {names: graded(course, *names).exercises.get(exercise) for names in graded_folders(course)}
-    wrong = {
-        names: str(judged.verdict.get("diagnosis"))
-        for names, judged in there.items()
-        if judged and not judged.verdict.get("passed")
-    }
+    verdicts = {names: judged.verdict for names, judged in there.items() if judged}
+    wrong = {names: str(said.get("diagnosis")) for names, said in verdicts.items() if not said.get("passed")}
     if diagnosis not in wrong.values():
         others = ", ".join(sorted(set(wrong.values()))) or "no wrong answers"
         raise CourseError(f"no answer to {word(exercise)} has the diagnosis {word(diagnosis)}; there are: {others}")

@@ -25,7 +25,7 @@ from tornado import web
 
 from ...text import many, visible
 from .. import interrupt
-from ..files import write_atomically
+from ..course import write_atomically
 from ..intake.systems import SYSTEMS
 from ..lms.filled import MOODLE_ZIP
 from ..templates import template
@@ -39,10 +39,7 @@ TABLES = (".csv", ".xls", ".txt")  # what an LMS calls its table
 
 @dataclass(frozen=True)
 class Step:
-    """A button: its words, the commands behind it, and whether it asks which lesson.
-
-    `confirm` is asked before it is pressed; `files` of the course are what it makes, to download.
-    """
+    """A button: its commands, whether it asks for a lesson, a question before, and the files that it makes."""
 
     label: str
     commands: Sequence[Sequence[str]]
@@ -56,25 +53,19 @@ class Step:
         return " && ".join(f"autograder {' '.join(command)}" for command in self.commands)
 
 
+PUBLISHES = "Give feedback back? Attendees can read the points and the pages of everything that is graded."
 STEPS = {
     "release": Step("Release", [["exchange", "release"]], asks=True),
     "collect": Step("Collect", [["exchange", "collect"]]),
     "grade": Step("Grade", [["grade"]]),
-    "give-back": Step(
-        "Give feedback back",
-        [["feedback"], ["exchange", "give-back"]],
-        confirm="Give feedback back? Attendees can read the points and the pages of everything that is graded.",
-    ),
+    "give-back": Step("Give feedback back", [["feedback"], ["exchange", "give-back"]], confirm=PUBLISHES),
     "export": Step("Export grades", [["export"]], files=("grades.csv", "exercises.csv")),
 }
 
 
 @dataclass
 class Run:
-    """A pressed button: the commands, what they printed, when. status: None while it runs.
-
-    `makes` are files in `course` that the commands write, and `stopping` says that somebody pressed Stop.
-    """
+    """A pressed button: its commands and what they print. `makes` are files in `course`. status: None while it runs."""
 
     label: str
     commands: list[list[str]]
@@ -86,10 +77,6 @@ class Run:
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
     stopping: bool = False
     _process: asyncio.subprocess.Process | None = None
-
-    @property
-    def id(self) -> str:
-        return f"{self.began.timestamp():.6f}"
 
     @property
     def stopped(self) -> bool:
@@ -130,13 +117,11 @@ class Run:
         """Run the commands, each only if the one before ended well. alive() is called at each sign of life."""
         status = 0
         for command in self.commands:
-            if self.stopping:
-                status = interrupt.STOPPED
+            if status or self.stopping:
+                status = status or interrupt.STOPPED
                 break
             self.lines.append(f"$ autograder {visible(shlex.join(command), LONGEST)}")
             status = await self._one(command, alive)
-            if status:
-                break
         self.ended, self.status = datetime.now(UTC), status
 
     async def _one(self, command: list[str], alive: Callable[[], None]) -> int:
@@ -169,17 +154,12 @@ def whole(room: Mapping, base_url: str, xsrf: str, hub_url: str, nonce: str) -> 
     """The whole page. base_url: this server's; xsrf: the hidden field that it asks for; hub_url: "" without a hub."""
     busy = bool(room["runs"]) and room["runs"][0].status is None
     about = {"xsrf": xsrf, "hub_url": hub_url, "nonce": nonce, "busy": busy, "steps": STEPS, "systems": SYSTEMS}
-    return template("desk.html").render(_names(room, base_url), **about)
+    return template("desk.html").render(room=room, base_url=base_url, **about, **_IN_BOTH)
 
 
 def live(room: Mapping, base_url: str = "/") -> str:
     """The part that changes: the runs, and the table of attendees and lessons."""
-    return template("desk_live.html").make_module(_names(room, base_url)).live()
-
-
-def _names(room: Mapping, base_url: str) -> dict:
-    """What both templates use."""
-    return {"room": room, "base_url": base_url, "counted": many, "mark": _mark, "visible": visible}
+    return template("desk_live.html").make_module({"room": room, "base_url": base_url} | _IN_BOTH).live()
 
 
 def _mark(name: str, one: dict) -> tuple[str, object, str]:
@@ -195,11 +175,13 @@ def _mark(name: str, one: dict) -> tuple[str, object, str]:
     return "stuck" if name in one["stuck"] else "failing", seen["failed"], words
 
 
+_IN_BOTH = {"counted": many, "mark": _mark, "visible": visible}  # templates
+
+
 class Desk:
-    """What the page shows, and the one run at a time."""
+    """What the page shows, and the one run at a time. `alive` is called while it prints: this server is not idle."""
 
     def __init__(self, room: Path, alive: Callable[[], None] = lambda: None) -> None:
-        """alive: called while a run prints, so that the room does not stop this server as an idle one."""
         self.room, self.alive = room, alive
         self.runs: deque[Run] = deque(maxlen=RUNS)  # the newest first
         self._going: asyncio.Task | None = None
@@ -283,10 +265,8 @@ class PageHandler(_Handler):
     async def get(self, part: str | None) -> None:
         self.set_header("Cache-Control", "no-store")
         state, hub_url = await self.desk.state(), os.environ.get("JUPYTERHUB_BASE_URL", "")
-        if part:
-            self.finish(live(state, self.base_url))
-        else:
-            self.finish(whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
+        page = (state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce)
+        self.finish(live(state, self.base_url) if part else whole(*page))
 
 
 class PressHandler(_Handler):
@@ -294,25 +274,20 @@ class PressHandler(_Handler):
 
     @web.authenticated
     async def post(self, what: str) -> None:
+        lesson = self.get_body_argument("lesson", "")
         if what == "stop":
             self.desk.stop()
+        elif lesson and lesson not in (await self.desk.seen())["lessons"]:
+            raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
+        elif self.desk.busy:
+            raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
+        elif what == "fill":
+            self.fill(lesson)
+        elif (name := self.get_body_argument("step")) in STEPS:
+            self.desk.start(name, lesson)
         else:
-            lesson = self.get_body_argument("lesson", "")
-            if lesson and lesson not in (await self.desk.seen())["lessons"]:
-                raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
-            if self.desk.busy:
-                raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
-            try:
-                self.run(lesson) if what == "run" else self.fill(lesson)
-            except OSError as error:
-                raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
-        self.redirect(url_path_join(self.base_url, "room"))
-
-    def run(self, lesson: str) -> None:
-        name = self.get_body_argument("step")
-        if name not in STEPS:
             raise web.HTTPError(400, f"found the step {name!r}; expected a button's")
-        self.desk.start(name, lesson)
+        self.redirect(url_path_join(self.base_url, "room"))
 
     def fill(self, lesson: str) -> None:
         system = self.get_body_argument("system")
@@ -323,7 +298,10 @@ class PressHandler(_Handler):
         if lesson and not title:
             raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
         columns, scale = {lesson: title} if lesson else {}, bool(self.get_body_argument("scale", ""))
-        self.desk.fill(system, table["filename"], table["body"], columns, scale)
+        try:
+            self.desk.fill(system, table["filename"], table["body"], columns, scale)
+        except OSError as error:
+            raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
 
 
 def _jupyter_server_extension_points() -> list[dict]:

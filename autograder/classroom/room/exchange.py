@@ -21,9 +21,8 @@ from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import notebook_hash
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, Outcome, word
-from ..files import read_timestamp, write_atomically
-from ..grading.record import is_stale
+from ..course import COURSE_ID, Course, CourseError, Outcome, read_timestamp, word, write_atomically
+from ..grading.judging import is_stale
 from ..intake.people import ClassList
 
 SECRET = "submission_secret.txt"  # nbgrader's: it names the page that belongs to a hand-in
@@ -55,7 +54,7 @@ def collect_lesson(course: Course, exchange: Path, lesson: str) -> list[str]:
     for name, about in entries(inbound):
         if lesson_in(name, [lesson]):
             hand_ins[about.st_uid].append((about.st_ctime_ns, name))
-    with _opened(inbound, os.O_DIRECTORY) as folder:
+    with opened(inbound, os.O_DIRECTORY) as folder:
         for owner, there in sorted(hand_ins.items()):
             student, refused = f"user-{owner}", []
             with contextlib.suppress(KeyError):
@@ -76,10 +75,7 @@ def collect_lesson(course: Course, exchange: Path, lesson: str) -> list[str]:
 
 
 def entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """What is in the folder for hand-ins: its name, and what the system says of it; nothing if there is none.
-
-    No link is followed.
-    """
+    """What is in the folder for hand-ins: its name, and what the system says of it. No link is followed."""
     with contextlib.suppress(OSError), os.scandir(inbound) as there:
         for entry in there:
             with contextlib.suppress(OSError):  # gone meanwhile
@@ -92,7 +88,7 @@ def lesson_in(name: str, lessons: Collection[str]) -> str | None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | str, kind: int, folder: int | None = None) -> Iterator[int]:
+def opened(path: Path | str, kind: int, folder: int | None = None) -> Iterator[int]:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | kind, dir_fd=folder)
     try:
         yield handle
@@ -106,7 +102,7 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
     Only files of these names, of the owner of the folder, and of a bounded size are read. The time is that of the
     last change, which nobody can set back. Raises OSError and ValueError.
     """
-    with _opened(name, os.O_DIRECTORY, inbound) as folder:
+    with opened(name, os.O_DIRECTORY, inbound) as folder:
         about = os.fstat(folder)
         if about.st_uid != owner:
             raise ValueError("it is another user's now")
@@ -121,7 +117,7 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
 
 
 def _file(folder: int, name: str, owner: int, most: int) -> tuple[bytes, float]:
-    with _opened(name, 0, folder) as handle:
+    with opened(name, 0, folder) as handle:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != owner:
             raise ValueError(f"{name} is no file of this user's")
@@ -224,9 +220,9 @@ def _give_back(course: Course, exchange: Path, lesson: str) -> list[str]:
 def how_far(room: Path, lessons: list[str]) -> dict[str, dict[str, int]]:
     """lesson -> whether it is released, and for how many attendees each step is done, by names of folders only."""
     course, exchange = Course.open(room / "course"), room / "exchange" / COURSE_ID
+    folders = {"collected": "submitted", "graded": "autograded", "feedback": "feedback"}
     steps = {"handed_in": {(about.st_uid, lesson_in(name, lessons)) for name, about in entries(exchange / "inbound")}}
-    for step, folder in {"collected": "submitted", "graded": "autograded", "feedback": "feedback"}.items():
-        steps[step] = set(course.handed_in(folder))
+    steps |= {step: set(course.handed_in(folder)) for step, folder in folders.items()}
     return {
         lesson: {"released": (exchange / "outbound" / lesson).is_dir()}
         | {step: sum(name == lesson for _, name in done) for step, done in steps.items()}

@@ -3,31 +3,29 @@
 Nothing is loaded from elsewhere and no script runs on these: a policy in each page forbids both.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
 
 from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from ...text import templates_in
-from ..files import file_hash, hash_of, write_atomically
+from ..course import file_hash, hash_of, write_atomically
 
 FOLDER = Path(__file__).parent
 template = templates_in(FOLDER)
 
 
 def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
-    """Write the page that make() returns, unless there is one that was made of the same, which it says itself.
-
-    made_of: what the page depends on beside this program, as JSON.
-    """
+    """Write the page that make() returns, unless one is there that was made of the same: it says so in a comment."""
     mark = hash_of([_program(), made_of])
-    try:
-        with path.open(errors="replace") as file:
-            if mark in file.read(400):
-                return
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), path.open(errors="replace") as file:
+        if mark in file.read(400):
+            return
     write_atomically(path, make().replace("<head>", f"<head><!-- {mark} -->", 1).encode())
 
 
@@ -44,9 +42,6 @@ def document(name: str, title: str, **about: object) -> str:
 
 @functools.cache
 def _colours() -> str:
-    """The styles of highlighted code."""
-    from pygments.formatters import HtmlFormatter
-
     light = HtmlFormatter(style="default").get_style_defs(".code")
     dark = HtmlFormatter(style="monokai").get_style_defs(".code")
     return f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}"
@@ -54,9 +49,5 @@ def _colours() -> str:
 
 def highlighted(source: str) -> Markup:
     """Python in colours. Any text gives harmless HTML."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
     html = highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(f'<pre class="code">{html}</pre>')
