@@ -24,8 +24,8 @@ from ..verdict import ErrorMap, Finding, Row, Run, Slug
 from . import conduct, patterns
 from .observation import Observation, Rule
 
-# About what the answer did. The numbers do not matter.
-CONDUCT: tuple[Rule, ...] = (
+RULES: tuple[Rule, ...] = (
+    # About what the answer did. The numbers do not matter.
     conduct.kept_from_earlier,
     conduct.died,
     conduct.troubled,
@@ -46,9 +46,7 @@ CONDUCT: tuple[Rule, ...] = (
     conduct.changing_bits,
     conduct.reads_too_often,
     conduct.writes_too_often,
-)
-# About patterns in the numbers, if no rule about conduct explains the failure.
-PATTERNS: tuple[Rule, ...] = (
+    # About patterns in the numbers, if no rule about conduct explains the failure.
     patterns.unwritten,
     patterns.known_mistake,
     patterns.right_for_other_inputs,
@@ -60,7 +58,6 @@ PATTERNS: tuple[Rule, ...] = (
     patterns.unread,
     patterns.wrong_value,
 )
-RULES = CONDUCT + PATTERNS
 
 
 def diagnose(o: Observation) -> Finding | None:
@@ -69,9 +66,6 @@ def diagnose(o: Observation) -> Finding | None:
         if finding := rule(o):
             return replace(finding, happened=finding.happened.strip(), case=o.case.name)
     return None
-
-
-Failed = list[tuple[Observation, Finding]]
 
 
 def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
@@ -92,7 +86,7 @@ def overall(observations: list[Observation], findings: list[Finding | None]) -> 
     return replace(finding, means=f"{finding.means} {where}".strip())
 
 
-def _elected(failed: Failed) -> tuple[Observation, Finding]:
+def _elected(failed: list[tuple[Observation, Finding]]) -> tuple[Observation, Finding]:
     """The most frequent name among the cases that tell most. Of its cases, the first that is sure speaks, or
     the first with a known line.
 

@@ -258,7 +258,6 @@ _LAST = "let each step of the loop keep what the steps before it found, such as 
 _ENDS = "let the blocks reach the end: round their number, or their length, up, as tl.cdiv does, and mask the last one."
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
-
 SMALL = 16  # a length up to it may stand for any factor
 
 

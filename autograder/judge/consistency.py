@@ -46,7 +46,6 @@ SMALL = 1 << 16  # elements; larger tensors are not in the long run
 OUR_LIMITS = {"not-shown", "no-card", "memory"}
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
-
 Reports = dict[int, Report | Outcome]  # by the number of a call
 
 

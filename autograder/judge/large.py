@@ -61,7 +61,6 @@ FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, 
           ast.LShift: operator.lshift, ast.Pow: operator.pow}  # fmt: skip
 ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of elements at which a type ends
 
-
 # Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
 ON_THE_HOST = {"garbled", "compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception",
                "returned"}  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 
 from ..answer import is_starter
 from ..box.wire.answers import Report, Trouble
-from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
+from ..box.wire.requests import ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose, in_common
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict
@@ -17,6 +17,7 @@ from .differences import blames_a_difference
 from .trials import verdict_of
 
 SHARE = 0.1  # of the exercise's time, for sources without a difference
+
 
 class ValueJudgement:
     """One answer to an exercise of kind "value": the box calls the function, the judge compares the numbers."""
@@ -55,7 +56,11 @@ class ValueJudgement:
     def _called(self, sources: list[str], calls: list[tuple[int, int]], share: float = 1.0) -> dict:
         """What came of calls, each of the function of one source with the arguments of one case."""
         cases = tuple(
-            ValueCase(tuple(Device(asdict(a)) if is_dataclass(a) else Plain(a) for a in self.arguments[i]), source)
+            ValueCase(
+                tuple(asdict(a) if is_dataclass(a) else a for a in self.arguments[i]),
+                source,
+                devices=tuple(n for n, a in enumerate(self.arguments[i]) if is_dataclass(a)),
+            )
             for source, i in calls
         )
         outcome = self.judge.run(self.exercise, ValueRequest(tuple(sources), self.exercise.entry, cases), share=share)

@@ -63,7 +63,6 @@ BESIDE_DRIVER = {"cpu_seconds": CPU_SECONDS, "address_space": None}  # a GPU's d
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
 
-
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
 # driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
 STRICT = {"plan", "value"}

@@ -104,12 +104,10 @@ def learner_function(source: str, entry: str):
 
 _KINDS = {SyntaxError: "syntax", IndentationError: "syntax", TabError: "syntax", MemoryError: "memory"}
 
-
 # What torch says if its build has no functions for a card.
 _NO_CARD = re.compile(
     r"(requires|without|support for|compiled with|linked with)\b.*\b(CUDA|HIP|ROCm)|NVIDIA driver", re.I
 )
-
 
 INSTALLED: set[str] = set(sys.stdlib_module_names)  # the zygote adds the other packages, while it can see them
 

@@ -38,10 +38,6 @@ def run(job: Job, case: LargeCase, programs: Known) -> Report:
     return Report(has_value=True, value=value)
 
 
-class Overlap(Exception):
-    """Programs write the same elements, so others are left out."""
-
-
 class _Large(Replay):
     """One case: tensors by the address of their memory."""
 
@@ -64,12 +60,12 @@ class _Large(Replay):
     def judged(self) -> dict:
         result = self.run(self.case.trace)
         value = {"elements": result.numel()}
-        try:
-            stored = self._stored(result)
-            unread = [] if self.uncounted or stored < result.numel() else self._unread()
-            return value | {"stored": stored, "unread": unread, "found": self._found(result)}
-        except Overlap:
+        stored = self._stored(result)
+        unread = [] if self.uncounted or stored < result.numel() else self._unread()
+        found = self._found(result)
+        if found is None:
             return value | {"stored": 0, "found": 0}
+        return value | {"stored": stored, "unread": unread, "found": found}
 
     def _stored(self, result: torch.Tensor) -> int:
         """How many elements of the result the launches store; all of them where nobody can tell.
@@ -165,8 +161,11 @@ class _Large(Replay):
             self.spans.setdefault(each.storage.start, []).extend(each.stored)
             self.loaded.setdefault(each.storage.start, []).extend(each.loaded)
 
-    def _found(self, result: torch.Tensor) -> int:
-        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
+    def _found(self, result: torch.Tensor) -> int | None:
+        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots.
+
+        None if programs write the same elements, so that others are left out.
+        """
         compared = self.case.compared and not self.computed
         if not compared or len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
             return 0
@@ -187,7 +186,7 @@ class _Large(Replay):
         at, values, who = self.pages[_start(result)].found()
         at = at - result.storage_offset()
         if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
-            raise Overlap
+            return None
         if self.uncounted:
             at, values = _with_holes(at, values, programs[who], result.numel())
         some = torch.randperm(len(at), generator=self.generator)[:MOST_FOUND].sort().values

@@ -18,7 +18,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest import mock
 
@@ -33,12 +32,11 @@ from triton.runtime.jit import JITFunction
 
 import workshop
 from workshop import backend
-from workshop.device import KNOWN_DEVICES, STAND_IN, DeviceFacts, StandInDriver
-from workshop.device import Device as Described
+from workshop.device import KNOWN_DEVICES, STAND_IN, Device, DeviceFacts, StandInDriver
 
 from ...tensors import storage_of
 from ..wire.answers import Report, Trace, to_json
-from ..wire.requests import Decoy, Device, PlanCase, Shown, ValueCase
+from ..wire.requests import Decoy, PlanCase, Shown, ValueCase
 from .job import Job, Refused, describe, learner_function, load
 from .recorder import Earlier, Launches, Recorder, tensors_in
 from .replay import decoys
@@ -147,8 +145,7 @@ class _Function:
                 result = _asked_for(case, self.function, arguments)
             if isinstance(result, torch.Tensor):
                 return recorder.finish(result)
-            returned = result.result if isinstance(result, _TooFew) else result
-            kind = "Function" if isinstance(returned, torch.autograd.Function) else type(returned).__name__[:80]
+            kind = "Function" if isinstance(result, torch.autograd.Function) else type(result).__name__[:80]
             return Trace(recorded=recorder.launches, returned=kind)
         finally:
             launches.recorder = None
@@ -167,8 +164,10 @@ def _asked_for(case: PlanCase, function, arguments: list):
             for each in arguments
         ))  # fmt: skip
     if case.pick is not None:
+        if isinstance(result, torch.Tensor):  # one in the place of several
+            raise Refused(kind="returned", words=type(result).__name__)
         several = isinstance(result, (tuple, list)) and case.pick < len(result)
-        result = result[case.pick] if several else _TooFew(result)
+        result = result[case.pick] if several else result
     if case.gradient is None or not isinstance(result, torch.Tensor):
         return result.detach() if isinstance(result, torch.Tensor) and result.requires_grad else result
     if not result.requires_grad:
@@ -178,13 +177,6 @@ def _asked_for(case: PlanCase, function, arguments: list):
     (gradient,) = run((result,), (incoming.reshape(result.shape).to(result.dtype),), False, False,
                       (arguments[case.gradient],), allow_unreachable=True, accumulate_grad=False)  # fmt: skip
     return gradient
-
-
-@dataclass(frozen=True)
-class _TooFew:
-    """What a function returned that is asked for several results."""
-
-    result: object
 
 
 def _again(arguments: tuple, known: list) -> list:
@@ -204,7 +196,7 @@ def call(job: Job) -> None:
     function = functools.cache(lambda n: load(sources[n])[entry] if n else learner_function(sources[0], entry))
 
     def called(case: ValueCase) -> Report:
-        arguments = (DeviceFacts(**a.device) if isinstance(a, Device) else a.plain for a in case.arguments)
+        arguments = (DeviceFacts(**a) if n in case.devices else a for n, a in enumerate(case.arguments))
         return Report(has_value=True, value=_plain_result(function(case.source)(*arguments)))
 
     job.each(called)
@@ -395,7 +387,7 @@ def _patches(shown: Shown, where: torch.device) -> list:
         "_lazy_init": mock.Mock(side_effect=NotShown("no card is here")),
     }
     of_torch |= dict.fromkeys(("init", "synchronize", "set_device", "empty_cache"), _nothing)
-    described = Described(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
+    described = Device(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
                        torch=torch.__version__, triton=triton.__version__, interpreting=False)  # fmt: skip
     return [
         *(mock.patch.object(torch.cuda, name, value) for name, value in of_torch.items()),
@@ -406,7 +398,7 @@ def _patches(shown: Shown, where: torch.device) -> list:
         mock.patch.object(backend, "interpreting", lambda: False),
         mock.patch.object(backend, "torch_device", lambda: where),
         mock.patch.object(workshop, "device", lambda: described),
-        mock.patch.object(sys.modules[Described.__module__], "device", lambda: described),
+        mock.patch.object(sys.modules[Device.__module__], "device", lambda: described),
     ]
 
 

@@ -133,7 +133,6 @@ def _checked(what: str, test: Callable[[Any], bool], make: Callable | None = Non
 
 flag = _checked("a flag", lambda value: type(value) is bool)
 
-
 Kind = Annotated[str, text(40)]
 Name = Annotated[str, text(100)]
 Line = Annotated[int, integer(0, 1 << 31)]

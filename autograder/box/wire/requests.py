@@ -211,23 +211,12 @@ class TuneRequest:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """An argument that is a plain value: a number, a string, or a list or dict of plain values."""
-
-    plain: object
-
-
-@dataclass(frozen=True)
-class Device:
-    """An argument that is a `workshop.device.DeviceFacts`, as a dict of its fields."""
-
-    device: dict
-
-
-@dataclass(frozen=True)
 class ValueCase:
-    arguments: tuple[Plain | Device, ...]
+    """A call with plain values: numbers, strings, and lists and dicts of them."""
+
+    arguments: tuple[object, ...]
     source: int = 0  # the number of the module whose function is called
+    devices: tuple[int, ...] = ()  # the numbers of arguments that are a `workshop.device.DeviceFacts`, as its fields
 
 
 @dataclass(frozen=True)
