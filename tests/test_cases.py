@@ -21,7 +21,7 @@ from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise,
 from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound
 from autograder.judge.large import LargeDrawn, _output_shape, _picked
-from autograder.judge.trials import Trials, facts
+from autograder.judge.trials import Trials, facts, without_values
 from autograder.tensors import dtype_name
 from workshop.occupancy import COMPUTE_UNITS, occupancy
 
@@ -310,7 +310,8 @@ def test_a_case_that_a_card_runs_again_keeps_the_sizes_and_numbers_of_its_plan(n
     trials = Trials(SimpleNamespace(backend="cuda"), find(name), "", seed=5)
     for number, each in enumerate(trials.cases):
         again = trials.drawn(each.case, 995 + number)
-        assert again.described() == each.described() and again.expected.shape == each.expected.shape
+        assert without_values(again.arguments) == without_values(each.arguments)
+        assert again.expected.shape == each.expected.shape
 
 
 WALKED = ("naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum")

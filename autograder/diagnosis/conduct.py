@@ -16,13 +16,18 @@ import triton
 from workshop import advice
 from workshop.advice import COMPARE, program_in_words
 
-from ..box.wire.answers import Race, Trouble
+from ..box.wire.answers import Fault, Race, Trouble, Undefined
 from ..exercises.cases import Strided, Tag
 from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many
 from ..verdict import Finding
 from ..versions import when
 from .observation import GPU_FAULT, Observation, close
+
+
+def _at(found: Trouble | Fault | Race | Undefined) -> dict:
+    """The fields of a Finding that say where it is."""
+    return {"line": found.line or None, "code": found.code, "tensor": getattr(found, "argument", "")}
 
 
 def not_attempted(o: Observation) -> Finding | None:
@@ -171,9 +176,7 @@ def wrong_program(o: Observation) -> Finding | None:
         f"{c.bad.numel()} elements were never written.",
         "Programs should divide the work, but here they all do the same part.",
         o.place_of_a_program,
-        race.line or None,
-        race.code,
-        tensor=race.argument,
+        **_at(race),
     )
 
 
@@ -217,7 +220,7 @@ def raced(o: Observation) -> Finding | None:
             if o.comparison
             else "give each element to one program: compute the offsets from tl.program_id.",
         )
-    return Finding("race", *told, race.line or None, race.code, tensor=race.argument)
+    return Finding("race", *told, **_at(race))
 
 
 def _is_serious(race: Race, o: Observation) -> bool:
@@ -262,9 +265,7 @@ def read_what_nothing_wrote(o: Observation) -> Finding | None:
         f"has written.",
         "torch.empty gives memory as it was left behind: each element can hold any number, a different one next time.",
         "allocate with torch.zeros if the kernel needs zeros there, or store before you load.",
-        found.line or None,
-        found.code,
-        tensor=found.argument,
+        **_at(found),
     )
 
 
@@ -280,9 +281,7 @@ def masked_lanes(o: Observation) -> Finding | None:
         "Without other=…, the value of a masked-off lane of tl.load is undefined: on a GPU it can be any value.",
         "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum. Where such a "
         "lane has an element, repair the mask.",
-        found.line or None,
-        found.code,
-        tensor=found.argument,
+        **_at(found),
     )
 
 
@@ -429,11 +428,11 @@ def troubled(o: Observation) -> Finding | None:
     if t.kind in _TOLD:
         return _told(t.kind, o, t)
     if t.kind in advice.STOPPED:
-        return Finding(_STOPS.get(t.kind, "runtime-error"), *advice.stopped(t.kind, t.construct), t.line, t.code)
+        return Finding(_STOPS.get(t.kind, "runtime-error"), *advice.stopped(t.kind, t.construct), **_at(t))
     if t.kind == "syntax":
         message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
         told = f"Python cannot read the code: {message}", *advice.meaning(message)
-        return Finding("syntax-error", *told, line=t.line, code=t.code)
+        return Finding("syntax-error", *told, **_at(t))
     if t.kind == "compile":
         return refused(t)
     return {"fault": _fault, "returned": _returned}.get(t.kind, _exception)(o, t)
@@ -500,7 +499,7 @@ _TOLD = {
 def _told(kind: str, o: Observation, t: Trouble) -> Finding:
     slug, *texts = _TOLD[kind]
     told = (text.format(o=o, t=t, triton=triton.__version__, when=when(t.construct)) for text in texts)
-    return Finding(slug, *told, t.line, t.code)
+    return Finding(slug, *told, **_at(t))
 
 
 # What torch says where there is no GPU; a build for CUDA or ROCm names the driver, a build for the CPU itself.
@@ -537,8 +536,7 @@ def _exception(o, t):
             "run xray in a cell of your own, read its table, and return the numbers that you read."
             if compiler
             else "compute the result from the arguments alone.",
-            t.line,
-            t.code,
+            **_at(t),
         )
     if _MEMORY.search(text):
         return replace(_told("memory", o, t), happened=text)
@@ -552,10 +550,10 @@ def _exception(o, t):
     if o.stage == "replay":
         slug = "compile-error" if o.backend != "interpreter" else "runtime-error"
         means, attempt = advice.meaning(text)
-        return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or COMPARE, t.line, t.code)
+        return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or COMPARE, **_at(t))
     if o.backend == "interpreter" and _NO_DEVICE.search(text):
         attempt = "leave .cuda() out, and make tensors on the input's device: torch.empty_like(x), or device=x.device."
-        return Finding("wrong-device", text, _NO_GPU, attempt, t.line, t.code)
+        return Finding("wrong-device", text, _NO_GPU, attempt, **_at(t))
     return _raised(o, t, text)
 
 
@@ -566,7 +564,7 @@ def _raised(o, t, text: str):
         means = f"{o.exercise.entry} must accept this input."
         if o.backend == "interpreter" and t.type == "AssertionError":
             means, attempt = f"{means} {_NO_GPU}", "if the line asks for a GPU, leave it out."
-    return Finding("runtime-error", text, means, attempt, t.line, t.code)
+    return Finding("runtime-error", text, means, attempt, **_at(t))
 
 
 def _returned(o, t):
@@ -615,14 +613,12 @@ def _fault(o, t):
             f"{f.argument} has shape {f.shape}, and the output has shape {o.expected}.",
             "The kernel writes past its end.",
             f"allocate it with the shape {o.expected}.",
-            f.line,
-            f.code,
-            tensor=f.argument,
+            **_at(f),
         )
     about = o.case.about
     told = advice.outside(f, ragged=Tag.RAGGED in about, strided=Tag.STRIDED in about)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
-    return Finding(slug, *told, line=f.line, code=f.code, tensor=f.argument)
+    return Finding(slug, *told, **_at(f))
 
 
 # -- what Triton's compiler refuses: what its message means, and what to write instead -------------------
@@ -640,7 +636,7 @@ def refused(t: Trouble) -> Finding:
         )
     message, means, attempt = advice.refused(t.message, t.construct, t.instead)
     happened = f"Triton's compiler{target} refuses the kernel: {message}"
-    return Finding("compile-error", happened, means, attempt, t.line, t.code)
+    return Finding("compile-error", happened, means, attempt, **_at(t))
 
 
 def too_much_shared_memory(needed: int, most: int) -> Finding:

@@ -118,16 +118,14 @@ class Judge:
         except (BoxError, JaxMissing):
             raise
         except Overloaded as error:
-            advice = "close other programs, then check again."
-            return self._verdict(exercise, Finding(GRADER_ERROR, str(error), "The answer is not the cause.", advice))
+            told = str(error), "The answer is not the cause.", "close other programs, then check again."
         except Exception as error:
-            finding = Finding(
-                GRADER_ERROR,
+            told = (
                 f"The judge failed: {type(error).__name__}: {str(error)[:300]}",
                 "This is an error of the judge, not of the answer.",
                 "send the answer to the authors of the course.",
             )
-            return self._verdict(exercise, finding)
+        return self._verdict(exercise, Finding(GRADER_ERROR, *told))
 
     def _judge(self, exercise: Exercise, source: str, seed: int | None) -> Verdict:
         if len(source) > MAX_SOURCE:

@@ -17,7 +17,7 @@ import torch
 from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding, Slug
-from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of
+from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of, without_values
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
@@ -88,8 +88,9 @@ def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:
     found = list(traces_of(trials.plan([trials.source], cases)).values())
     if len(found) < len(cases):
         return None
-    described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
-    reports = trials.run(TuneRequest(described, named(trials.programs, found))).reports
+    pairs = zip(cases, found, strict=True)
+    tuned = tuple(TuneCase(trace, without_values(drawn.arguments)) for drawn, trace in pairs)
+    reports = trials.run(TuneRequest(tuned, named(trials.programs, found))).reports
     times = next((report.value for report in reports if report.has_value), None)
     if not isinstance(times, list) or len(times) != len(cases):
         return None

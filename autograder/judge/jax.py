@@ -31,7 +31,7 @@ from ..tensors import dtype_name
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large
 from .differences import blames_a_difference
-from .trials import Runs, ended, facts, trace_of, types, verdict_of
+from .trials import Runs, ended, facts, trace_of, types, verdict_of, without_values
 
 MOST_REPAIRED = 8  # repaired sources that are judged
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
@@ -200,7 +200,8 @@ class JaxJudgement(Runs):
     def _at_large_sizes(self) -> Finding | None:
         if not (cases := large.drawn(self.exercise, self.seed)):
             return None
-        request = JaxPlanRequest(self.source, self.exercise.entry, tuple(JaxCase(each.described()) for each in cases))
+        asked = tuple(JaxCase(without_values(each.arguments)) for each in cases)
+        request = JaxPlanRequest(self.source, self.exercise.entry, asked)
         return large.finding(self, cases, self.ask(request))
 
     def _of_case(self, case: Case) -> tuple[JaxCall, Finding | None] | None:

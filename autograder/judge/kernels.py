@@ -20,7 +20,7 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .trials import Drawn, Trials, traces_of, types, verdict_of
+from .trials import Drawn, Trials, planned, traces_of, types, verdict_of
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -52,7 +52,7 @@ class KernelJudgement:
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
         self.large = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
-        sizes = [case.planned(number) for number, case in enumerate(self.large)]
+        sizes = [planned(case, number) for number, case in enumerate(self.large)]
         if self.trials.on_gpu:
             request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
             self.large_plans = self.trials.ask(request) if sizes else {}

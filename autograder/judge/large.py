@@ -20,17 +20,7 @@ import torch
 
 from ..box import Outcome
 from ..box.wire.answers import Report, Trace
-from ..box.wire.requests import (
-    MOST_FOUND,
-    Decoy,
-    LargeCase,
-    LargeRequest,
-    LargeTensor,
-    Number,
-    Packer,
-    PlanCase,
-    read_result,
-)
+from ..box.wire.requests import MOST_FOUND, LargeCase, LargeRequest, LargeTensor, Packer, read_result
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.conduct import other_programs
 from ..diagnosis.observation import Comparison
@@ -112,16 +102,6 @@ class LargeDrawn:
                 argument = Strided(seeded(self.seed + len(few), at, argument.dtype, argument.span))
             few.append(argument)
         return tuple(few)
-
-    def planned(self, number: int) -> PlanCase:
-        """A plan for the box, with the configuration of this number."""
-        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
-        return PlanCase(self.described(), number, **asked)
-
-    def described(self) -> tuple[Decoy | Number, ...]:
-        return tuple(
-            Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else a for a in self.arguments
-        )
 
 
 def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[LargeDrawn]:

@@ -12,22 +12,10 @@ import torch
 
 from ..box import Outcome
 from ..box.wire.answers import Found, Report, Trace, Trouble
-from ..box.wire.requests import (
-    Decoy,
-    JaxPlanRequest,
-    Number,
-    Packer,
-    PlanCase,
-    PlanRequest,
-    ReplayCase,
-    ReplayRequest,
-    Request,
-    Slot,
-    read_result,
-)
+from ..box.wire.requests import Decoy, Packer, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Slot, read_result
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.observation import Comparison
-from ..exercises.cases import Case, Cotangent, Strided, Tag
+from ..exercises.cases import Case, Cotangent, Large, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..verdict import CaseResult, Finding, Verdict, quoted
@@ -74,22 +62,30 @@ class Drawn:
         numbers = [a.values for a in self.tensors if a.values.is_floating_point() and a.values.numel()]
         return max((float(x.nan_to_num(0.0, 0.0, 0.0).abs().max()) for x in numbers), default=0.0)
 
-    def described(self) -> tuple[Decoy | Number, ...]:
-        """The arguments without their values: what the planning process gets to know."""
-        first: dict[int, int] = {}
-        before = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
-        return tuple(
-            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), same if same < i else None, a.shift)
-            if isinstance(a, Strided)
-            else a
-            for i, (a, same) in enumerate(zip(self.arguments, before))
-        )
-
     def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
-        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes,
-                 "variants": self.variants}  # fmt: skip
-        return PlanCase(self.described(), self.configuration, source, **asked, **where)
+        return planned(self, self.configuration, source=source, variants=self.variants, **where)
+
+
+def planned(drawn, configuration: int, **where) -> PlanCase:
+    """The plan of a Drawn or a large.LargeDrawn."""
+    case, arguments = drawn.case, without_values(drawn.arguments)
+    return PlanCase(arguments, configuration, pick=case.pick, gradient=case.gradient, computes=drawn.computes, **where)
+
+
+def without_values(arguments: tuple) -> tuple:
+    """The arguments without their values, Decoys and Numbers: what the planning process gets to know."""
+    first: dict[int, int] = {}
+    made = []
+    for i, a in enumerate(arguments):
+        same = first.setdefault(id(a), i)
+        if isinstance(a, Large):
+            a = Decoy(a.shape, a.stride, dtype_name(a.dtype))
+        elif isinstance(a, Strided):
+            before = same if same < i else None
+            a = Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
+        made.append(a)
+    return tuple(made)
 
 
 def verdict_of(judgement, finding: Finding | None, cases: Iterable[CaseResult], **more) -> Verdict:
@@ -115,12 +111,12 @@ class Runs:
         # What plans found, by sources: one may not speak for another.
         self.known: dict[tuple[str, ...] | None, tuple[Found, ...]] = {}
 
-    def run(self, request: Request, *memory, **how) -> Outcome:
+    def run(self, *request, **how) -> Outcome:
         """Runs one job, see Judge.run."""
-        return self.judge.run(self.exercise, request, *memory, **how)
+        return self.judge.run(self.exercise, *request, **how)
 
-    def ask(self, request: PlanRequest | JaxPlanRequest) -> dict[int, Report | Outcome]:
-        """By case: the report of its plan, or, for the case that ended the process, how it ended."""
+    def ask(self, request) -> dict[int, Report | Outcome]:
+        """Of a request for plans: by case, its report, or, for the case that ended the process, how it ended."""
         sources = getattr(request, "sources", None)
         if sources in self.known:
             request = replace(request, known=self.known[sources])
