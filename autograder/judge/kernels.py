@@ -183,8 +183,9 @@ class KernelJudgement:
     def _wrong_blanks(self) -> dict[str, Finding] | None:
         """The blanks that are wrong; None if they cannot be judged one by one."""
         blanks = self.exercise.blanks
+        launched = {launch.kernel for trace in self.trials.traces.values() for launch in trace.launches}
         refused = {o.trouble.kernel for o in self.observations if o.trouble}  # kernels whose launch failed
-        if not blanks or blanks.kernel not in self.trials.launched | refused:
+        if not blanks or blanks.kernel not in launched | refused:
             return None
         return wrong_blanks(self.trials)
 

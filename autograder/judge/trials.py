@@ -189,11 +189,6 @@ class Trials(Runs):
         dtype = dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
         return Drawn(case, arguments, self.exercise.expected(case, values), dtype, computes=max(rows, default=0), **how)
 
-    @property
-    def launched(self) -> set[str]:
-        """The kernels that the host function launches, whether or not they ran to their end."""
-        return {launch.kernel for trace in self.traces.values() for launch in trace.launches}
-
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
         plans = self.plan([self.source], self.cases)
