@@ -67,6 +67,12 @@ class _Call:
             return "the second tensor in the memory of the first"
         return f"after {self.calls_before} other calls" if self.calls_before else f"shown as {WORLDS[self.world]}"
 
+    @property
+    def at(self) -> Drawn:
+        """The case with a name that says where it is called."""
+        case = replace(self.drawn.case, name=f"{self.drawn.case.name}, {self.where}")
+        return replace(self.drawn, case=case)
+
     def request(self) -> PlanCase:
         case = self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
         if not self.overlapping:
@@ -107,7 +113,7 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
         if trace is not None:
             differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
         elif not exceeded and _error(report) not in OUR_LIMITS:
-            return _explained(diagnose(trials.unplanned(_at(call), report, True)), call, "")
+            return _explained(diagnose(trials.unplanned(call.at, report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
     return _replayed(trials, list(differing.values()))
 
@@ -120,7 +126,7 @@ def _idle(trials: Trials, call: _Call, trace: Trace) -> Finding | None:
     values = [a.values if isinstance(a, Strided) else a for a in call.drawn.arguments]
     started = [launch.programs for launch in trace.launches]
     found = other_programs(trials.exercise, values, started, multiprocessors=shown.multiprocessors)
-    return found and replace(found, case=_at(call).case.name)
+    return found and replace(found, case=call.at.case.name)
 
 
 def only_for_cards(trials: Trials, observations: list) -> Finding | None:
@@ -160,7 +166,7 @@ def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Fi
     others = [each for each in differing if each not in grids]
     grids.sort(key=lambda each: -each[0].drawn.expected.numel())
     chosen = others[:MOST_REPLAYED] + grids[:MOST_GRIDS]
-    seen = trials.replay({i: (_at(call), trace) for i, (call, _, trace) in enumerate(chosen)})
+    seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
         if i in seen and (found := diagnose(seen[i])):
             return _explained(found, call, _difference(usual, trace))
@@ -174,10 +180,6 @@ def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding
     where = "with tensors that share no memory" if call.overlapping else where
     means = " ".join(filter(None, [f"The same call {where} is right.", difference, finding.means]))
     return replace(finding, means=means)
-
-
-def _at(call: _Call) -> Drawn:
-    return replace(call.drawn, case=replace(call.drawn.case, name=f"{call.drawn.case.name}, {call.where}"))
 
 
 def _calls(trials: Trials) -> list[_Call]:

@@ -12,7 +12,6 @@ import hashlib
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -30,13 +29,8 @@ class CannotJudge(BoxError):
     """This installation gives a wrong verdict on a known answer."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """An answer and the verdict of a working judge: a slug, or None if the answer passes."""
-
-    exercise: Exercise
-    source: str
-    slug: str | None
+# An exercise, and answers with the verdict of a working judge on each: a slug, or None if the answer passes.
+Known = tuple[Exercise, dict[str, str | None]]
 
 
 def prove(judge, kind: str) -> None:
@@ -47,11 +41,12 @@ def prove(judge, kind: str) -> None:
     remembered = _remembered(judge.backend, judge.box.confine, kind)
     if remembered.exists():
         return
-    for known in KINDS[kind]():
-        verdict = judge.verdict_on(known.exercise, known.source)
-        if verdict.diagnosis != known.slug or verdict.passed == bool(known.slug):
+    exercise, answers = KINDS[kind]()
+    for source, slug in answers.items():
+        verdict = judge.verdict_on(exercise, source)
+        if verdict.diagnosis != slug or verdict.passed == bool(slug):
             versions = ", ".join(f"{name} {version}" for name, version in stack().items())
-            expected = f"a wrong answer ({known.slug})" if known.slug else "a right answer"
+            expected = f"a wrong answer ({slug})" if slug else "a right answer"
             got = "passed" if verdict.passed else f"{verdict.diagnosis}: {' '.join(verdict.message.split())[:300]}"
             raise CannotJudge(
                 f"this installation cannot judge {kind} exercises ({versions}; {judge.backend}). No points are lost. "
@@ -136,16 +131,12 @@ _ROWS_EXERCISE = Exercise(
 )
 
 
-def _kernels() -> list[Known]:
+def _kernels() -> Known:
     unmasked = _ROWS.replace("total, mask=columns < n_cols)", "total)")
     doubled = _ROWS.replace("tl.exp(x - top) / total", "2 * tl.exp(x - top) / total")
     retyped = _ROWS.replace("total = 0.0", "total = 0")  # Triton's front end refuses it
-    return [
-        Known(_ROWS_EXERCISE, _ROWS, None),
-        Known(_ROWS_EXERCISE, unmasked, "out-of-bounds-store"),
-        Known(_ROWS_EXERCISE, doubled, "constant-factor"),
-        *([Known(_ROWS_EXERCISE, retyped, "compile-error")] if compiling.TARGETS else []),
-    ]
+    answers = {_ROWS: None, unmasked: "out-of-bounds-store", doubled: "constant-factor"}
+    return _ROWS_EXERCISE, answers | ({retyped: "compile-error"} if compiling.TARGETS else {})
 
 
 _VALUE_EXERCISE = Exercise(
@@ -158,12 +149,12 @@ _VALUE_EXERCISE = Exercise(
 )
 
 
-def _values() -> list[Known]:
+def _values() -> Known:
     right, wrong = (f"def double(n):\n    return {factor} * n\n" for factor in (2, 3))
-    return [Known(_VALUE_EXERCISE, right, None), Known(_VALUE_EXERCISE, wrong, "wrong-value")]
+    return _VALUE_EXERCISE, {right: None, wrong: "wrong-value"}
 
 
-def _compiled() -> list[Known]:
+def _compiled() -> Known:
     """A copy of 16-bit numbers. For an MI300X, its loads and stores have the maximum width of 128 bits."""
     from ..exercises.amd import TARGET, widths_of_a_copy
 
@@ -176,7 +167,7 @@ def _compiled() -> list[Known]:
         reference=widths_of_a_copy,
     )
     right, wrong = (f"def widths():\n    return {{'load': {bits}, 'store': 128}}\n" for bits in (128, 16))
-    return [Known(exercise, right, None), Known(exercise, wrong, "wrong-value")]
+    return exercise, {right: None, wrong: "wrong-value"}
 
 
 _JAX = """
@@ -200,7 +191,7 @@ def twice(x):
 """
 
 
-def _jax() -> list[Known]:
+def _jax() -> Known:
     exercise = Exercise(
         lesson=Lesson("twice", "", 1),
         kind="jax",
@@ -211,7 +202,7 @@ def _jax() -> list[Known]:
         reference=lambda x: 2 * x.double(),
         bounds={torch.float32: Bound(1e-6)},
     )
-    return [Known(exercise, _JAX, None), Known(exercise, _JAX.replace("2 * x", "3 * x"), "constant-factor")]
+    return exercise, {_JAX: None, _JAX.replace("2 * x", "3 * x"): "constant-factor"}
 
 
-KINDS: dict[str, Callable[[], list[Known]]] = {"kernel": _kernels, "value": _values, "jax": _jax, "compiler": _compiled}
+KINDS: dict[str, Callable[[], Known]] = {"kernel": _kernels, "value": _values, "jax": _jax, "compiler": _compiled}

@@ -41,8 +41,9 @@ def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
 def _made(source: str, kinds: Iterable[Kind], most: int | None = None) -> list[tuple[Difference, ...]]:
     functions = [_Function(n) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
     functions.sort(key=lambda each: not each.is_kernel)
+    kernels = {each.name: [kind for kind, line in each.of.values() if not line] for each in functions if each.is_kernel}
     for each in functions:
-        each.kernels = {kernel.name: kernel.parameters for kernel in functions if kernel.is_kernel}
+        each.kernels = kernels
     places = nodes.Places(source)
 
     def difference(old: ast.AST, new: ast.AST) -> Difference:
@@ -99,14 +100,6 @@ class _Function:
         """What stands in the addresses of loads and stores."""
         calls = (n for n in self.expressions if _method(n) in ("load", "store") and n.args)
         return {part for n in calls for part in ast.walk(n.args[0])}
-
-    @property
-    def places(self) -> set[str]:
-        return {n.id for n in self.addresses if isinstance(n, ast.Name)}
-
-    @property
-    def parameters(self) -> list[str]:
-        return [kind for kind, line in self.of.values() if not line]
 
     def kind(self, value: ast.expr | None) -> str:
         parts = [*ast.walk(value)] if value else []
@@ -181,8 +174,8 @@ def _exchanged(function: _Function) -> Iterator[list[Change]]:
         for (i, kind, a), (j, of, b) in combinations([*zip(count(), kinds, call.args)], 2):
             if kind == of and j - i <= NEAR[kind] and not nodes.same(a, b):
                 yield [(a, b), (b, a)]
-    own = {name: line for name, (kind, line) in function.of.items()
-           if line and name in function.places and kind != "pointer"}  # fmt: skip
+    places = {n.id for n in function.addresses if isinstance(n, ast.Name)}
+    own = {name: line for name, (kind, line) in function.of.items() if line and name in places and kind != "pointer"}
     for a, b in combinations(own, 2):
         uses = [n for n in function.expressions if getattr(n, "id", "") in (a, b) and n.lineno > max(own[a], own[b])]
         if {n.id for n in uses} == {a, b}:

@@ -29,6 +29,7 @@ class ValueJudgement:
         if len(self.cases) == 1:  # it has no arguments
             self.cases += (replace(self.cases[0], name=f"{self.cases[0].name}, called again"),)
         self.arguments = [case.make(generator) for case in self.cases]
+        self._names: tuple[str, ...] = exercise.inputs.outputs if exercise.inputs else ()
         self.values = {}  # what the function returned, by the index of the case
 
     def verdict(self) -> Verdict:
@@ -74,10 +75,6 @@ class ValueJudgement:
 
     def _mistaken(self, mistake, index: int):
         return _keyed(mistake.compute(*self.arguments[index]), self._names)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return self.exercise.inputs.outputs if self.exercise.inputs else ()
 
     def _remark(self, reports) -> str:
         """About a right answer: a float where a whole number is meant."""
@@ -149,7 +146,7 @@ class ValueJudgement:
 
         By chance a mistake gives the same number in one case.
         """
-        explained = unexplained = 0
+        balance = 0  # of the cases that it explains
         for index, got in self.values.items():
             expected, mistaken = self._reference(index), self._mistaken(mistake, index)
             if same(got, expected):
@@ -158,11 +155,8 @@ class ValueJudgement:
                 continue
             if isinstance(expected, dict) and _other_form(got, expected) == "":
                 _, got, expected, mistaken = _where_they_differ(got, expected, mistaken)
-            if same(got, mistaken):
-                explained += 1
-            else:
-                unexplained += 1
-        return explained > unexplained
+            balance += 1 if same(got, mistaken) else -1
+        return balance > 0
 
     def _one_mistake(self) -> Finding | None:
         """The known mistake that explains every case, reported for the first case that is wrong."""
