@@ -321,7 +321,7 @@ def test_a_deep_default_is_refused_in_words(tmp_path, capsys):
         b'{"found": [{"key": "k", "program": ' + b"[" * 100 + b"]" * 100 + b"}]}",
         b"\xff\xfe",
         b"9" * 10_000,
-        b'{"done": true}\n' * 1000,
+        b'{"done": true}\n' * (messages.MAX_LINES + 1),
         b"x" * (messages.MAX_STATUS + 1),
     ],
 )
