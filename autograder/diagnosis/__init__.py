@@ -16,7 +16,6 @@ from dataclasses import replace
 import torch
 
 from workshop import advice
-from workshop.advice import program_in_words
 
 from ..exercises.cases import UNUSUAL, Strided, Tag
 from ..tensors import dtype_name
@@ -329,7 +328,7 @@ def _of_fault(fault, o: Observation) -> ErrorMap | None:
     known = lanes <= block and (first or len(fault.shape) == 1)
     if fault.place != "past the end" or not known or not math.prod(fault.shape):
         return None
-    program = program_in_words(fault.program)
+    program = advice.program_in_words(fault.program)
     row = Row(f"program {program}", (Run("right", first), Run("outside", fault.lanes))[not first :])
     does = "read" if fault.kind == "load" else "wrote"
     words = f"{fault.lanes} of {block} lanes of program {program} {does} outside of {fault.argument}."
@@ -351,6 +350,7 @@ def _of_gap(fault, row: int, column: int, o: Observation) -> ErrorMap | None:
     if hit not in shown:
         shown = [*shown[:2], hit]
     does = "read" if fault.kind == "load" else "wrote"
-    words = f"{fault.lanes} lanes of program {program_in_words(fault.program)} {does} outside of {fault.argument}, "
-    words += f"from row {row}, column {column} on: a row has {columns} columns, and the next one begins {stride} later."
+    words = f"{fault.lanes} lanes of program {advice.program_in_words(fault.program)} {does} outside of "
+    words += f"{fault.argument}, from row {row}, column {column} on: a row has {columns} columns, and the next one "
+    words += f"begins {stride} later."
     return ErrorMap(o.case.name, stride, tuple(shown), 0, words, rows)

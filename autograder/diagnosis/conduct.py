@@ -14,7 +14,6 @@ import torch
 import triton
 
 from workshop import advice
-from workshop.advice import COMPARE, program_in_words
 
 from ..box.wire.answers import Fault, Race, Trouble, Undefined
 from ..exercises.cases import Strided, Tag
@@ -261,8 +260,8 @@ def read_what_nothing_wrote(o: Observation) -> Finding | None:
         return None
     return Finding(
         "uninitialised-read",
-        f"Program {program_in_words(found.program)} of {found.kernel} reads elements of {found.argument} that nothing "
-        f"has written.",
+        f"Program {advice.program_in_words(found.program)} of {found.kernel} reads elements of {found.argument} that "
+        "nothing has written.",
         "torch.empty gives memory as it was left behind: each element can hold any number, a different one next time.",
         "allocate with torch.zeros if the kernel needs zeros there, or store before you load.",
         **_at(found),
@@ -550,7 +549,7 @@ def _exception(o, t):
     if o.stage == "replay":
         slug = "compile-error" if o.backend != "interpreter" else "runtime-error"
         means, attempt = advice.meaning(text)
-        return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or COMPARE, **_at(t))
+        return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or advice.COMPARE, **_at(t))
     if o.backend == "interpreter" and _NO_DEVICE.search(text):
         attempt = "leave .cuda() out, and make tensors on the input's device: torch.empty_like(x), or device=x.device."
         return Finding("wrong-device", text, _NO_GPU, attempt, **_at(t))

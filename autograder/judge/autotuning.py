@@ -127,8 +127,7 @@ def about_the_space(traces: list[Trace]) -> Finding | None:
             "poor-configurations",
             f"The largest block of the space has {largest} elements.",
             "Each program moves only a few bytes, so the GPU spends its time on starting programs. This is dozens of "
-            "times "
-            "slower.",
+            "times slower.",
             "add blocks of 256 to 8192 elements, with 4 or 8 warps.",
         )
     return None

@@ -167,14 +167,12 @@ class KernelJudgement:
         return other.finding(until)[0] is None
 
     def _remark(self) -> str:
-        """About a right answer."""
         remark = self.exercise.remark(list(self.trials.traces.values()))
         remark = remark or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
         in_64_bits = "int64" in self.exercise.starter  # the lesson cares for large tensors
         return remark or (about_products(self.trials.traces.values()) if in_64_bits else "")
 
     def _note(self, wrong_blanks: dict[str, Finding] | None) -> str:
-        """About the blanks of a wrong answer."""
         if self.exercise.blanks and wrong_blanks is None:
             return NOT_ONE_BY_ONE
         told = any(f and tells(o.case.about) for o, f in zip(self.observations, self.findings))
