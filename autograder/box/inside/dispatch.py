@@ -238,20 +238,16 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         # Triton asks for memory where a kernel makes tensor descriptors, and the host function may not be here.
         triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
         copy_launchers(launchers_of(settings), scratch)
-    _run(Job(settings.backend, request, tensors, out, status))
-    send(status, Report(None, done=True))
-
-
-def _run(job: Job) -> None:
-    kind = job.request.kind
+    work, kind = Job(settings.backend, request, tensors, out, status), request.kind
     if kind in OF_PROGRAMS:
-        show_source(job.request.source)
-        programs = replay.Known(job.request.programs)
-        job.each(lambda case: OF_PROGRAMS[kind](job, case, programs))
+        show_source(request.source)
+        programs = replay.Known(request.programs)
+        work.each(lambda case: OF_PROGRAMS[kind](work, case, programs))
     elif kind == JAX:  # `load_further` has imported it
-        sys.modules[f"{__package__}.jax_plan"].run(job)
+        sys.modules[f"{__package__}.jax_plan"].run(work)
     else:
-        {"plan": plan.run, "value": plan.call, "tune": replay.tune}[kind](job)
+        {"plan": plan.run, "value": plan.call, "tune": replay.tune}[kind](work)
+    send(status, Report(None, done=True))
 
 
 def report_failure(status: int, error: BaseException) -> None:

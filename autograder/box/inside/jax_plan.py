@@ -43,13 +43,13 @@ def run(job: Job) -> None:
     launches = Launches(job.backend)
     launches.install()
     function = learner_function(job.request.source, job.request.entry)
-    job.each(lambda case: _planned(function, case, launches))
 
+    def planned(case: JaxCase) -> Report:
+        launches.configuration = case.configuration
+        trace = _trace(function, case, launches)
+        return Report(trace=trace, programs=launches.programs.unsent(trace))
 
-def _planned(function, case: JaxCase, launches: Launches) -> Report:
-    launches.configuration = case.configuration
-    trace = _trace(function, case, launches)
-    return Report(trace=trace, programs=launches.programs.unsent(trace))
+    job.each(planned)
 
 
 def _trace(function, case: JaxCase, launches: Launches) -> Trace:

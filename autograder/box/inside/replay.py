@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 from unittest import mock
@@ -446,7 +446,12 @@ def on_card(program: Program, launch: BoundLaunch):
 def tune(job: Job) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
     programs = Known(job.request.programs)
-    runs = [_launches(job, case, programs) for case in job.request.cases]
+    runs = []  # of each trace, its launches, compiled and prepared on decoys
+    for case in job.request.cases:
+        replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
+        replay.fresh = lambda tensor: tensor  # nobody looks at the results
+        replay.run(case.trace)
+        runs.append([on_card(programs[launch.program], launch) for launch in replay.launches])
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for launches, seen in zip(runs, times, strict=True):
@@ -459,14 +464,6 @@ def tune(job: Job) -> None:
             seen.append(begin.elapsed_time(end))
     medians = [sorted(seen[WARM_ROUNDS:])[(ROUNDS - WARM_ROUNDS) // 2] for seen in times]
     job.report(Report(0, has_value=True, value=medians))
-
-
-def _launches(job: Job, case, programs: Known) -> list[Callable]:
-    """The launches of a trace, compiled and prepared on decoys."""
-    replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
-    replay.fresh = lambda tensor: tensor  # nobody looks at the results
-    replay.run(case.trace)
-    return [on_card(programs[launch.program], launch) for launch in replay.launches]
 
 
 # -- the job "compile" -----------------------------------------------------------------------------------
