@@ -106,9 +106,7 @@ class JaxCall:
         seen = self.seen | {"result": result}
         bound = self.about.bounds[self.dtype]
         bound = replace(bound, relative=2 * bound.relative) if self.part == "gradient" else bound
-        return Observation(
-            self.about, self.case, given, backend, **seen, comparison=Comparison(got, expected, bound)
-        )
+        return Observation(self.about, self.case, given, backend, **seen, comparison=Comparison(got, expected, bound))
 
     def _expected(self, arguments: tuple) -> torch.Tensor:
         if self.part != "gradient":
