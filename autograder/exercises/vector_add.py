@@ -131,6 +131,7 @@ PROGRAMS = Dimension(
     (
         Level("some", between(300, 400)),
         Level("one", fixed(1)),
+        Level("none", fixed(0), once=True),
         Level("whole", fixed(64, 128, 256)),
         Level("many", between(66_000, 70_000), once=True),  # more than 16 bits can count
     ),

@@ -74,4 +74,10 @@ EDITS = (
          "    first_kernel_programs[(triton.cdiv(n, each),)](output, n, each)"},
         thought="Starting a program has its price.",
     ),
+    Edit(
+        "out-of-bounds-store", "one_program_for_no_element",
+        {"[(n,)]":
+         "[(max(n, 1),)]"},
+        "A grid needs a program.",
+    ),
 )
