@@ -283,6 +283,7 @@ def _landlock_ruleset(abi: int, read: Iterable[str], write: Iterable[str]) -> in
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 Instructions = list[tuple[int, int, int, int]]
 
+
 ALLOW: Instructions = [(_RETURN, 0, 0, 0x7FFF0000)]
 KILL: Instructions = [(_RETURN, 0, 0, 0x80000000)]
 DENY: Instructions = [(_RETURN, 0, 0, 0x00050000 | errno.EPERM)]
