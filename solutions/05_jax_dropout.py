@@ -277,7 +277,7 @@ def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, y_ptr, n: tl.constexpr, QUARTER
 
 
 def leaky_dropout(x, p, seed):
-    """x: a JAX array. p: the probability of being dropped. seed: an integer. Both may be traced."""
+    """x: a JAX array. p: the probability of being dropped. seed: an integer, which jax.jit traces."""
     quarter = 256
     return jt.triton_call(
         x,

@@ -111,8 +111,8 @@ EDITS = (
     ),
     Edit(
         "not-attempted", "zeros",
-        {'"""x: a JAX array. p: the probability of being dropped. seed: an integer. Both may be '
-         'traced."""\n'
+        {'"""x: a JAX array. p: the probability of being dropped. seed: an integer, which '
+         'jax.jit traces."""\n'
          "    quarter = 256\n"
          "    return jt.triton_call(\n"
          "        x,\n"
