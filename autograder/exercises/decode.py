@@ -249,7 +249,8 @@ PAGES = TensorArgument(("pages", "page", "heads", "d"))
 TABLE = TensorArgument(("requests", "most"), dtype=torch.int32, span=lambda sizes: None)
 LENGTHS = TensorArgument(("requests",), dtype=torch.int32, span=lambda sizes: (sizes["tokens"], sizes["tokens"] + 1))
 FEW = {"requests": ("one",), "d": ("usual",), "page": ("16",)}
-LARGE_PAGES = Level("large", fixed(512), once=True, only_with={"tokens": ("large pages",)})
+# A tile of a page: with wider rows, a compiler for a GPU takes 7 s.
+LARGE_PAGES = Level("large", fixed(512), once=True, only_with={"tokens": ("large pages",), "d": ("usual",)})
 SOME_THOUSANDS = ((3000, 4000),)  # the addresses of pages stand in memory: each lane is looked at
 PAGED = Inputs(
     (TensorArgument(("requests", "heads", "d")), PAGES, PAGES, TABLE, LENGTHS),
