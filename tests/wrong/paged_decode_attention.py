@@ -20,7 +20,7 @@ EDITS = (
         "The table has one entry for each page, not for each token.",
     ),
     Edit(
-        "wrong-value", "last_page_whole",
+        "nan", "last_page_whole",
         {"mask = start + tl.arange(0, PAGE) < length":
          "mask = tl.arange(0, PAGE) < PAGE"},
     ),
