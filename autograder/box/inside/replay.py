@@ -16,10 +16,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
-from unittest import mock
 
 import torch
-from triton._C import libtriton
 
 from workshop.executor import codec, front_end, rebuild
 from workshop.executor import launch as executor
@@ -469,8 +467,6 @@ def tune(job: Job) -> None:
 # -- the job "compile" -----------------------------------------------------------------------------------
 
 LAST_STAGE = "llir"  # later stages need other programs, or only translate
-# Half of a compiler's time: LLVM links and optimises what it has accepted, and nobody runs it.
-UNASKED = dict.fromkeys(("link_extern_libs", "optimize_module"), lambda *_: None)
 # What the zygote goes through once. The second kernel asks a GPU's own library.
 WARM_UP = """
 import triton
@@ -503,8 +499,7 @@ def compiled(job: Job, case: CompileCase, programs: Known) -> Report:
     """
     target = front_end.TARGETS[case.target]
     try:
-        with mock.patch.multiple(libtriton.llvm, **UNASKED):
-            _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
+        _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
     except Exception as error:
         if not _works(case.target):
             return Report(has_value=True)
