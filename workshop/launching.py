@@ -125,14 +125,16 @@ class Compiled:
     def __getitem__(self, grid):
         return functools.partial(self._launched, grid)
 
+    @functools.cached_property
+    def _compiled_for(self) -> tuple[executor.Specialisation, dict]:
+        """What the program was compiled for, and the options of its launches."""
+        bound, options = executor.bind(self._kernel, tuple(map(MockTensor.wrap_dtype, self._args)), self._kwargs)
+        return executor.specialise(self._kernel, bound), options
+
     def _launched(self, grid, *args, **kwargs):
         """Raises ValueError where the program was compiled for other arguments: a card runs it, and it is wrong."""
-        typed = tuple(map(MockTensor.wrap_dtype, self._args))
-        bound, options = executor.bind(self._kernel, typed, self._kwargs)
-        compiled, given = (
-            executor.specialise(self._kernel, each)
-            for each in (bound, executor.bind(self._kernel, args, kwargs)[0])
-        )
+        compiled, options = self._compiled_for
+        given = executor.specialise(self._kernel, executor.bind(self._kernel, args, kwargs)[0])
         if was := executor.misfit(self._kernel, compiled, given):
             raise ValueError(
                 f"this program of {self._kernel.fn.__name__} was compiled for a call in which {was}, and keeps that. "

@@ -25,7 +25,7 @@ from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..verdict import Finding
-from .trials import Drawn, Trials, trace_of
+from .trials import Drawn, Trials, has_ended, trace_of
 
 # The long run is in the first, which is as the one of the cases. Each kind is there with few, with some and with many
 # multiprocessors.
@@ -105,14 +105,11 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
         trace = trace_of(report)
         if trace is not None and (found := _idle(trials, call, trace)):
             return found
-        exceeded = isinstance(report, Outcome) and report.exceeded
-        # where the process ended, or said what nobody can read, nothing is known of later calls
-        has_ended = isinstance(report, Outcome) and not exceeded or _error(report) == "garbled"
-        if not has_ended and (usual is None or trace == usual):
+        if not has_ended(report) and (usual is None or trace == usual):
             continue  # this form is refused, or nothing differs
         if trace is not None:
             differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
-        elif not exceeded and _error(report) not in OUR_LIMITS:
+        elif has_ended(report) or isinstance(report, Report) and _error(report) not in OUR_LIMITS:
             return _explained(diagnose(trials.unplanned(call.at, report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
     return _replayed(trials, list(differing.values()))

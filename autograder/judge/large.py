@@ -30,7 +30,7 @@ from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
-from .trials import Drawn, Runs, Trials, ended, named, traces_of
+from .trials import Drawn, Runs, Trials, ended, has_ended, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -52,8 +52,7 @@ FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, 
 ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of elements at which a type ends
 
 # Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
-ON_THE_HOST = {"garbled", "compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception",
-               "returned"}  # fmt: skip
+ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception", "returned"}
 IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
@@ -231,10 +230,10 @@ def _is_its_fault(plan: Report | Outcome, exercise: Exercise) -> bool:
 
     Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
     """
-    if isinstance(plan, Outcome):
-        return not plan.exceeded
+    if isinstance(plan, Outcome) or plan.error is None:
+        return has_ended(plan)
     excused = r"memory|allocate" + "|maximum tensor numel" * (exercise.reads_per_element == 1)
-    return bool(plan.error) and plan.error.kind in ON_THE_HOST and not re.search(excused, plan.error.message)
+    return has_ended(plan) or plan.error.kind in ON_THE_HOST and not re.search(excused, plan.error.message)
 
 
 def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:

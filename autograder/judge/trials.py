@@ -156,6 +156,16 @@ class Runs:
         raise NotImplementedError
 
 
+def has_ended(report: Report | Outcome) -> bool:
+    """Whether the process ended before its time was used up, or said what nobody can read.
+
+    Nothing is known of its later cases then, and they may have been wrong.
+    """
+    if isinstance(report, Outcome):
+        return not report.exceeded
+    return bool(report.error) and report.error.kind == "garbled"
+
+
 def ended(report: Report | Outcome, stage: str = "replay") -> dict:
     """The fields of an Observation of a case without a result."""
     if isinstance(report, Outcome):

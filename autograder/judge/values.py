@@ -37,6 +37,8 @@ class ValueJudgement:
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
         finding = self._one_mistake() or next((f for f in findings if f), None)
+        if finding is None and len(findings) < len(self.cases):
+            raise RuntimeError("a case was not judged")
         if finding and not self.exercise.accept:
             finding = replace(finding, means=f"{finding.means} {self._only_where(findings)}".strip())
         told = not self.exercise.accept and not self.exercise.untold  # compared with numbers that may be told
