@@ -128,6 +128,8 @@ def test_torch_does_not_compute_on_a_card(here):
 STATE = {
     "a ring of results": ("r = R.setdefault((x.shape, x.dtype), [])\nr.append(r[-20] if len(r) >= 20 else x.clone())\n"
                           "if len(r) > 20:\n    return r[-1]", "R = {}"),
+    "a count behind a harmless difference": (f"for _ in range(len(C)):\n    x.clone()\nC.append(1)\n"
+                                             f"if len(C) > 100:\n    {OTHER}", "C = []"),
     "a count of calls": (f"C.append(1)\nif len(C) > 100:\n    {OTHER}", "C = []"),
 }  # fmt: skip
 
@@ -149,7 +151,38 @@ RIGHT = {
 @pytest.mark.parametrize("what", RIGHT)
 def test_a_right_answer_stays_right(here, what):
     verdict = here.judge("vector_add", answer(RIGHT[what]), seed=1)
-    assert verdict.passed, verdict.to_text()
+    assert verdict.passed and ("not known here" in verdict.note) == ("lacks" in what), verdict.to_text()
+
+
+# How an answer may keep a call from being judged, and where: it is wrong there.
+WAYS = {
+    "ends": "import os\nos._exit(0)",
+    "hangs": "while True:\n    pass",
+    "takes memory": "kept = b'1' * (1 << 36)",
+    "says that memory lacks": "raise MemoryError",
+    "says that a driver lacks": "raise RuntimeError('Found no NVIDIA driver')",
+    "asks for what a stand-in lacks": "torch.cuda.Stream()",
+    "loops": "for _ in range(5000):\n    x.clone()",
+}
+MAY_BE_OURS = {"takes memory", "says that memory lacks", "loops"}
+PLACES = {
+    "again": ("import builtins\nbuiltins.seen = getattr(builtins, 'seen', set()) | {id(C)}\n"
+              f"C.append(1)\nif len(C) > 100:\n    {OTHER}\nif len(builtins.seen) > 1:\n", "C = []"),
+    "large": (f"if x.numel() > 90_000:\n    {OTHER}\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("briefly")
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_not_judged_is_blamed_or_said(here, way, place):
+    where, before = PLACES[place]
+    source = answer(where + "".join(f"    {line}\n" for line in WAYS[way].splitlines()), before)
+    verdict = here.verdict_on(find("vector_add"), source, seed=1)
+    if place == "large" and way in MAY_BE_OURS:  # we chose the size, so this may be no fault of the answer's
+        assert verdict.passed and "could not be judged" in verdict.note, verdict.to_text()
+    else:
+        assert not verdict.passed and verdict.diagnosis != "grader-error", verdict.to_text()
 
 
 @pytest.mark.parametrize("line", ["assert x.is_cuda", "if not x.is_cuda:\n    raise ValueError('a GPU is needed')"])

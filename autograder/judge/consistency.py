@@ -42,8 +42,7 @@ ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, 
 AT_LAST = 80  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
-# Kinds of errors for what only our stand-in for a machine lacks.
-OUR_LIMITS = {"not-shown", "no-card", "memory"}
+NOT_HERE = {"not-shown", "no-card"}  # kinds of errors for what only our stand-in for a card may lack
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
 Reports = dict[int, Report | Outcome]  # by the number of a call
@@ -92,7 +91,10 @@ def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Fin
     reports = _planned(trials, calls, further)
     large = {i - len(calls): each for i, each in reports.items() if i >= len(calls)}
     refused = {i - len(further): each for i, each in large.items() if _error(each) == "launch-option"}
-    return _found(trials, calls, reports), {i: refused.get(i, each) for i, each in large.items() if i < len(further)}
+    found = _found(trials, calls, reports)
+    if any(_error(each) in NOT_HERE for each in large.values()):  # then on this machine, where nothing stands in
+        large = trials.ask(PlanRequest((trials.source,), trials.exercise.entry, tuple(further)))
+    return found, {i: refused.get(i, each) for i, each in large.items() if i < len(further)}
 
 
 def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | None:
@@ -109,7 +111,9 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
             continue  # this form is refused, or nothing differs
         if trace is not None:
             differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
-        elif has_ended(report) or isinstance(report, Report) and _error(report) not in OUR_LIMITS:
+        elif WORLDS[call.world].device != "cpu" and _error(report) in NOT_HERE:
+            trials.unjudged.setdefault("what it asks of a GPU is not known here", call.at.case.name)
+        else:
             return _explained(diagnose(trials.unplanned(call.at, report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
     return _replayed(trials, list(differing.values()))
@@ -162,7 +166,9 @@ def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Fi
     grids = [each for each in differing if _without_grids(each[1]) == _without_grids(each[2])]
     others = [each for each in differing if each not in grids]
     grids.sort(key=lambda each: -each[0].drawn.expected.numel())
-    chosen = others[:MOST_REPLAYED] + grids[:MOST_GRIDS]
+    others.sort(key=lambda each: -each[0].times)
+    apart = -(-len(others) // MOST_REPLAYED) or 1  # of all parts of the run: a harmless difference hides no other one
+    chosen = others[::apart] + grids[:MOST_GRIDS]
     seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
         if i in seen and (found := diagnose(seen[i])):

@@ -162,7 +162,8 @@ class JaxJudgement(Runs):
             finding = blames_a_difference(exercise.name, self.source, finding, self._first, bool)
         maps = [error_map(call.observation(self.judge.backend, flat=False)) if found else None for call, found in seen]
         cases = zip(seen, maps)
-        return verdict_of(self, finding, (CaseResult(c.case.name, quoted(f, self.source), m) for (c, f), m in cases))
+        results = (CaseResult(c.case.name, quoted(f, self.source), m) for (c, f), m in cases)
+        return verdict_of(self, finding, results, note="" if finding else self.doubt)
 
     def _judged(self) -> tuple[Finding | None, list[tuple[JaxCall, Finding | None]]]:
         """What is wrong, and of each case the call that says most."""

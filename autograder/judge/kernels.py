@@ -112,7 +112,7 @@ class KernelJudgement:
             score=self.exercise.points * share,
             blanks={name: name in right for name in names},
             blank_findings=wrong_blanks or {},
-            note=self._note(wrong_blanks) if finding else self._remark(),
+            note=self._note(wrong_blanks) if finding else " ".join(filter(None, [self.trials.doubt, self._remark()])),
         )  # fmt: skip
 
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:

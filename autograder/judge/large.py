@@ -51,8 +51,8 @@ FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, 
           ast.LShift: operator.lshift, ast.Pow: operator.pow}  # fmt: skip
 ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of elements at which a type ends
 
-# Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
-ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception", "returned"}
+# Kinds of Trouble of a plan that may come from our limits. And those that are the answer's where kernels run.
+OUR_KINDS = {"not-replayable"}
 IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
@@ -122,7 +122,7 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     device: the `multiprocessors` of that on which they were made.
     """
     for i, plan in plans.items():
-        if _is_its_fault(plan, runs.exercise):
+        if _is_its_fault(plan, runs, cases[i].case):
             return _about(runs.exercise, cases[i], **ended(plan, "plan"))
     traces = traces_of(plans)
     for i, trace in traces.items():
@@ -225,15 +225,22 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def _is_its_fault(plan: Report | Outcome, exercise: Exercise) -> bool:
-    """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits.
+def _is_its_fault(plan: Report | Outcome, runs: Runs, case: Case) -> bool:
+    """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits, which is noted.
 
     Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
     """
     if isinstance(plan, Outcome) or plan.error is None:
         return has_ended(plan)
-    excused = r"memory|allocate" + "|maximum tensor numel" * (exercise.reads_per_element == 1)
-    return has_ended(plan) or plan.error.kind in ON_THE_HOST and not re.search(excused, plan.error.message)
+    error = plan.error
+    if error.kind == "compile" and runs.exercise.reads_per_element == 1 and "maximum tensor numel" in error.message:
+        return False
+    ours = error.message if error.kind in OUR_KINDS else ""
+    if error.kind == "memory" or re.search("memory|allocate", error.message):
+        ours = "it needs too much memory"
+    if ours:
+        runs.unjudged.setdefault(ours, case.name)
+    return not ours
 
 
 def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:
@@ -315,7 +322,7 @@ def _reached(trials: Trials) -> dict[str, int]:
 def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
     for i, plan in plans.items():
-        if _is_its_fault(plan, trials.exercise):
+        if _is_its_fault(plan, trials, cases[i].case):
             return diagnose(trials.unplanned(cases[i], plan, True))
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)
