@@ -81,6 +81,15 @@ def _no_query(q, *cache):
     return q, *cache
 
 
+def _lowest(q, k, v, *_):
+    """All scores are about -10⁹, and equal. What float16 holds of these values is less than the sum of a few."""
+    return 0 * q - 2**14, 0 * k + 2**13, 2000 + 4000 * v.abs()
+
+
+def _lowest_of_int8(q, k, k_scale, v, v_scale):
+    return 0 * q - 2**14, 0 * k + 64, 0 * k_scale + 128, v, v_scale
+
+
 def _alike(q, k, v):
     """Equal scores, but for the first one, and equal values in a column.
 
@@ -145,6 +154,7 @@ LARGE_SCORES = Values(
 )  # fmt: skip
 ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
 ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
+LOWEST = tried_once("very low scores", _lowest, tokens=(RAGGED,), dtype=("float16",))
 NO_QUERY = tried_once("a query of zeros", _no_query, tokens=(RAGGED,))
 # Their products with an int8 number are more than float16 can hold, and their scores are like the others'.
 LARGE_QUERIES = tried_once("large queries", lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more),
@@ -155,6 +165,7 @@ SCORED = (
     tried_once("ascending scores", _scored(-40, 40, 0.1), "ascending", **SHORTER),
     tried_once("huge scores", _scored(150, 150), "huge", tokens=(*SHORTER["tokens"], FEW_TOKENS)),
     NO_QUERY,
+    LOWEST,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
     # A masked lane with the score 0, or a maximum that begins there, is too large. More than once: a masked part shows
@@ -277,7 +288,11 @@ PAGED = Inputs(
         ),
     ),
     tuple(BOUNDS),
-    (Values("", fill=lambda q, k, v, first: (q, k, v)), replace(ONE_ABOVE, fill=_one_above_in_pages)),
+    (
+        Values("", fill=lambda q, k, v, first: (q, k, v)),
+        replace(ONE_ABOVE, fill=_one_above_in_pages),
+        LOWEST,
+    ),
     first=({"requests": 3, "heads": 2, "d": 32, "page": 16, "tokens": 40},),
     together=_pages,
     derived=_whole_pages,
@@ -389,7 +404,8 @@ OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
 OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
 OF_INT8 = (
-    PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, OF_ZEROS, replace(ONE_LARGE, fill=_one_large_of_int8),
+    PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, replace(LOWEST, fill=_lowest_of_int8), OF_ZEROS,
+    replace(ONE_LARGE, fill=_one_large_of_int8),
     replace(ONE_ABOVE, fill=_one_above_of_int8),
 )  # fmt: skip
 EXERCISES = (

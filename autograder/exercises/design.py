@@ -167,7 +167,8 @@ def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
 
 MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ elements at most
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
-LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
+MANY = 4_200_000, 4_600_000  # more blocks of 64 than a grid's second axis has places
+LONGER = LONG[0], MANY  # where no answer takes all of it as one block
 BOTH = 4300, 7500  # two that are large together
 EXCHANGED, FEWER, MUCH = (24, 300), (5, 40), 100_000  # two that change places, and elements of a tensor
 ALIKE = 1100, 1900  # two of as many bits
@@ -654,7 +655,7 @@ class Inputs:
         bounds: numbers that some sizes exceed.
         """
         if not self.tensors:
-            many = _past(bounds, integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS))
+            many = _past(bounds, integer(generator, *MANY))
             return (self._large({self.large: many}, generator),) if self.large else ()
         if len(self.dimensions) == 1:
             vectors = _large_vectors(generator, self.any_rank, bounds)
@@ -795,7 +796,6 @@ def _digits(n: int) -> str:
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
 AS_THEY_ARE = 10_000  # numbers of an answer that are sizes; there are other cases for smaller ones
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
-MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
 MOST_IN_A_CASE = 5_000_000  # elements of a tensor that is computed with
@@ -829,18 +829,18 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
-    """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows.
+    """More short rows than a grid's second axis has tiles of 64, more than 2²⁴ elements in some width, and long rows.
 
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
     """
     usual, last = _spread_over(generator, 200, 4000), NARROW_ENDS[-1]
     return [
-        (integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS), integer(generator, 2, 4)),
+        (integer(generator, *MANY), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
         (integer(generator, 2, 20), 16 * integer(generator, 4_200, 4_700)),
-        (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
+        (integer(generator, 2, 3), integer(generator, *MANY)),
     ]
 
 

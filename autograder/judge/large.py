@@ -32,6 +32,7 @@ from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
 from .trials import Drawn, Runs, Trials, ended, has_ended, named, traces_of
 
+MOST_IN_A_BLOCK = 1 << 20  # elements: Triton's limit
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
 MOST_NEEDED = 1 << 18  # elements that one row follows from
@@ -122,7 +123,7 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     device: the `multiprocessors` of that on which they were made.
     """
     for i, plan in plans.items():
-        if _is_its_fault(plan, runs, cases[i].case):
+        if _is_its_fault(plan, runs, cases[i]):
             return _about(runs.exercise, cases[i], **ended(plan, "plan"))
     traces = traces_of(plans)
     for i, trace in traces.items():
@@ -225,21 +226,24 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def _is_its_fault(plan: Report | Outcome, runs: Runs, case: Case) -> bool:
+def _is_its_fault(plan: Report | Outcome, runs: Runs, drawn: LargeDrawn | Drawn) -> bool:
     """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits, which is noted.
 
-    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
+    A program may hold a whole row where that is no more than a block may have: longer ones are tried for the others.
+    Where each element is read once, it does, and no block holds several of the longest ones.
     """
     if isinstance(plan, Outcome) or plan.error is None:
         return has_ended(plan)
     error = plan.error
-    if error.kind == "compile" and runs.exercise.reads_per_element == 1 and "maximum tensor numel" in error.message:
+    longest = max((n for a in drawn.tensors for n in (a.shape if isinstance(a, Large) else a.values.shape)), default=0)
+    holds_rows = runs.exercise.reads_per_element == 1 or longest > MOST_IN_A_BLOCK
+    if error.kind == "compile" and holds_rows and "maximum tensor numel" in error.message:
         return False
     ours = error.message if error.kind in OUR_KINDS else ""
     if error.kind == "memory" or re.search("memory|allocate", error.message):
         ours = "it needs too much memory"
     if ours:
-        runs.unjudged.setdefault(ours, case.name)
+        runs.unjudged.setdefault(ours, drawn.case.name)
     return not ours
 
 
@@ -322,7 +326,7 @@ def _reached(trials: Trials) -> dict[str, int]:
 def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
     for i, plan in plans.items():
-        if _is_its_fault(plan, trials, cases[i].case):
+        if _is_its_fault(plan, trials, cases[i]):
             return diagnose(trials.unplanned(cases[i], plan, True))
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)
