@@ -23,6 +23,7 @@ MAX_RACES = 32  # of a launch are described
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
 MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
+LANES_OF_ONE = 1 << 13  # lanes: a limit of 3000 accesses holds for some seconds
 MOST_BOXES = 64
 DENSE = 16  # places of a table that finds lanes of one element, for each lane
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
@@ -36,8 +37,8 @@ class Watch:
     """What is noted of each access: how often elements are read and written, and what nothing orders.
 
     passes: reads are counted by the line that loads (Storage.passes), not all together. tell: is called with each line
-    that the kernel prints, when it does. most: accesses of a launch, each by all programs of a batch; TooLarge is
-    raised where there are more. 0: any number.
+    that the kernel prints, when it does. most: accesses of a launch, each by all programs of a batch, where one that is
+    written out lane by lane is as many as it has LANES_OF_ONE; TooLarge is raised where there are more. 0: any number.
     """
 
     counts: bool = False
@@ -225,8 +226,10 @@ class Memory:
             live = torch.arange(count)
         else:
             address, mask = of(address, live), None if mask is None else of(mask, live)
-        if self.only_addresses and live.numel() * access.size > MOST_LANES:
-            raise TooLarge
+        if self.only_addresses:
+            if live.numel() * access.size > MOST_LANES:
+                raise TooLarge
+            self.accesses += live.numel() * access.size // LANES_OF_ONE
         whole = (live.numel(), *access.shape)
         address = plain(address).expand(whole).reshape(-1)
         flat, programs, lane = _numbered(access, live, None if mask is None else plain(mask))
