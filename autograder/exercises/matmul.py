@@ -21,6 +21,7 @@ from .design import (
     TensorArgument,
     Values,
     between,
+    even,
     fixed,
     odd,
     of_blocks,
@@ -61,6 +62,7 @@ LONG_SIDE = design.LONG[0], (1_050_000, 2_000_000)  # tiles of 32 fit a grid's s
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
     *of_blocks(70, 300, 64, 128, 256),
+    Level("a multiple of 32", even(300, 5, 5), once=True),  # and of no larger block
     Level("short", between(2, 31), once=True),
     Level("one", fixed(1), once=True),
     THOUSANDS,
