@@ -167,7 +167,7 @@ def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
 
 MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ elements at most
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
-MANY = 4_200_000, 4_600_000  # more blocks of 64 than a grid's second axis has places
+MANY = 2_100_000, 2_300_000  # more blocks of 32 than a grid's second axis has places
 LONGER = LONG[0], MANY  # where no answer takes all of it as one block
 BOTH = 4300, 7500  # two that are large together
 EXCHANGED, FEWER, MUCH = (24, 300), (5, 40), 100_000  # two that change places, and elements of a tensor
@@ -829,7 +829,7 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
-    """More short rows than a grid's second axis has tiles of 64, more than 2²⁴ elements in some width, and long rows.
+    """More short rows than a grid's second axis has tiles of 32, more than 2²⁴ elements in some width, and long rows.
 
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
@@ -840,7 +840,7 @@ def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
         (integer(generator, 2, 20), 16 * integer(generator, 4_200, 4_700)),
-        (integer(generator, 2, 3), integer(generator, *MANY)),
+        (integer(generator, 2, 3), 2 * integer(generator, *MANY)),
     ]
 
 
