@@ -82,12 +82,17 @@ def _no_query(q, *cache):
 
 
 def _lowest(q, k, v, *_):
-    """All scores are about -10⁹, and equal. What float16 holds of these values is less than the sum of a few."""
-    return 0 * q - 2**14, 0 * k + 2**13, 2000 + 4000 * v.abs()
+    """All scores are -25,000. Of their sums, float32 keeps the logarithm as bfloat16 does."""
+    return 0 * q - 64, 0 * k + 25_000 / 64 / math.sqrt(q.shape[-1]), v
 
 
-def _lowest_of_int8(q, k, k_scale, v, v_scale):
-    return 0 * q - 2**14, 0 * k + 64, 0 * k_scale + 128, v, v_scale
+def _lowest_of_int8(q, k, k_scale, *more):
+    return 0 * q - 64, 0 * k + 1, 0 * k_scale + 25_000 / 64 / math.sqrt(q.shape[-1]), *more
+
+
+def _large_values(q, k, v):
+    """A few of them, with weights of nearly 1, are more than float16 holds."""
+    return 0.1 * q, k, 2000 + 4000 * v.abs()
 
 
 def _alike(q, k, v):
@@ -154,7 +159,8 @@ LARGE_SCORES = Values(
 )  # fmt: skip
 ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
 ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
-LOWEST = tried_once("very low scores", _lowest, tokens=(RAGGED,), dtype=("float16",))
+LOWEST = tried_once("very low scores", _lowest, tokens=(RAGGED,), dtype=("bfloat16",))
+LARGE_VALUES = tried_once("large values", _large_values, tokens=(RAGGED,), dtype=("float16",))
 NO_QUERY = tried_once("a query of zeros", _no_query, tokens=(RAGGED,))
 # Their products with an int8 number are more than float16 can hold, and their scores are like the others'.
 LARGE_QUERIES = tried_once("large queries", lambda q, k, k_scale, *more: (400 * q, k, k_scale / 400, *more),
@@ -166,6 +172,7 @@ SCORED = (
     tried_once("huge scores", _scored(150, 150), "huge", tokens=(*SHORTER["tokens"], FEW_TOKENS)),
     NO_QUERY,
     LOWEST,
+    LARGE_VALUES,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
     # A masked lane with the score 0, or a maximum that begins there, is too large. More than once: a masked part shows

@@ -269,6 +269,7 @@ STRIDES = (
     Level("contiguous", lambda generator: None),
     Level("gaps", lambda generator: integer(generator, 1, 60)),
     Level("equal rows", lambda generator: 0),
+    Level("rows that overlap", lambda generator: -1, once=True),  # as x.unfold(0, n, 1) has them
 )
 ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
@@ -479,12 +480,13 @@ class Inputs:
         if facts.get("twice"):
             for one, other in self._unlike:
                 facts[other] = facts[one]
-        if facts.get("row_stride"):  # so many elements between the rows; rows that begin at multiples of 16 are special
+        if between := facts.get("row_stride"):  # so many elements; rows that begin at multiples of 16 are special
             length = self._row_length(facts)
-            stride = length + facts["row_stride"]
+            stride = length + between
             whole = length % 16 and integer(generator, 0, 1)  # either the length is a multiple, or the stride may be
             stride = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
-            facts["row_stride"] = length if chosen["row_stride"] is ONLY_THE_LAST else stride
+            overlapping = between < 0 and integer(generator, 1, max(1, length - 1))
+            facts["row_stride"] = overlapping or (length if chosen["row_stride"] is ONLY_THE_LAST else stride)
         facts["leading"] = tuple(choice(generator, lengths) for lengths in LEADING[: facts.pop("rank", 1) - 1])
         layouts = [axis for axis in facts if axis.startswith("layout of ")]
         facts["layouts"] = {int(axis.removeprefix("layout of ")): facts.pop(axis) for axis in layouts}
@@ -539,7 +541,7 @@ class Inputs:
                 made[other] = made[one]
             if gradient is not None:
                 shape = tuple(sizes[name] for name in self.incoming)
-                made.append(_incoming(shape, dtype, row_stride == 0, gap and gap + 3 * strided, generator))
+                made.append(_incoming(shape, dtype, row_stride == 0, gap > 0 and gap + 3 * strided, generator))
             return tuple(made)
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
@@ -780,7 +782,10 @@ def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator
     """
     if equal:
         return Strided(x[integer(generator, 0, len(x) - 1)].expand(x.shape).contiguous() if len(x) else x, 0)
-    if not gap:
+    if gap < 0 and x.ndim == 2 and x.numel():  # rows that overlap
+        stride = max(1, x.shape[1] + gap)
+        return Strided(x.contiguous().as_strided(x.shape, (stride, 1)).clone(), stride)
+    if gap <= 0:
         return Strided(x)
     if x.ndim < 3 or gap % 3 == 0:
         return Strided(x, math.prod(x.shape[1:]) + gap)

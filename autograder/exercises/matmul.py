@@ -56,6 +56,8 @@ SIDE = (
     Level("one", fixed(1), once=True),
     # more tiles than a group has
     Level("long", odd(2100, 2600), once=True, only_with={"m": NARROW, "n": NARROW, "k": (RAGGED, "short")}),
+    # and more than a card has multiprocessors
+    Level("hundreds", odd(770, 900), once=True, only_with={"m": ("hundreds",), "n": ("hundreds",), "k": ("short",)}),
 )
 SMALL_SIDE = *of_blocks(3, 63, 16, 32, 64), Level("one", fixed(1), once=True)
 LONG_SIDE = design.LONG[0], (1_050_000, 2_000_000)  # tiles of 32 fit a grid's second axis

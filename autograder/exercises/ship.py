@@ -40,7 +40,8 @@ def sums(x, weight, eps, incoming=None, gradient=None) -> Sums:
 
 def _drawn(sizes, kind, dtype, generator):
     x = kind.fill((sizes["rows"], sizes["columns"]), dtype, generator)
-    return x, 0.5 + torch.rand(sizes["columns"], generator=generator)
+    signs = torch.randint(-1, 2, (sizes["columns"],), generator=generator)  # some weights are 0
+    return x, signs * (0.5 + torch.rand(sizes["columns"], generator=generator))
 
 
 def _scaled(by: float):

@@ -96,16 +96,21 @@ def operation_name(operator) -> str:
     return operator.name().removeprefix("aten::").split(".")[0]
 
 
-def moves(operation: str, overload: str, args: Sequence) -> bool:
+def moves(operation: str, overload: str, args: Sequence, viewed: set[int]) -> bool:
     """Whether a step only moves numbers. To view bits as another dtype and then cast them would be arithmetic.
 
-    The bits of a bool are 0 or 1 in each type of one byte.
+    viewed: the storages whose bits are viewed so, to which this step may add one. The bits of a bool are 0 or 1 in each
+    type of one byte.
     """
+    own = {storage_of(tensor) for tensor in tensors_in(args)}
     if overload != "dtype":
-        return operation in REPLAYABLE
-    return operation == "view" and args[0].dtype == torch.bool and args[1] in (torch.int8, torch.uint8)
+        return operation in REPLAYABLE and not (operation in CASTS and own & viewed)
+    if args[0].dtype != torch.bool or args[1] not in (torch.int8, torch.uint8):
+        viewed |= own
+    return operation == "view" and args[0].dtype.itemsize == args[1].itemsize
 
 
+CASTS = {"_to_copy", "copy", "copy_"}
 ASKS = {"_local_scalar_dense", "equal", "is_nonzero"}  # operations that give Python a number of a tensor
 _ZEROS = {"zeros": torch.ops.aten.empty.memory_format, "zeros_like": torch.ops.aten.empty_like.default,
           "new_zeros": torch.ops.aten.new_empty.default}  # fmt: skip
@@ -199,6 +204,7 @@ class Recorder(TorchDispatchMode):
         self.named = -1  # the last number that was given
         self.kept: list[Any] = []  # keeps tensors alive, so that storages stay unique
         self.follows = set(map(storage_of, inputs))  # storages that depend on the inputs
+        self.viewed: set[int] = set()  # see moves
         self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
         for index, tensor in enumerate(inputs):
@@ -265,12 +271,14 @@ class Recorder(TorchDispatchMode):
         fresh = any(_form(t) not in self.numbers for t in outputs)
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
         step: tuple | None = None
-        if moves(name, operator._overloadname, args) or few and name in ARITHMETIC:
+        if moves(name, operator._overloadname, args, self.viewed) or few and name in ARITHMETIC:
             named = {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")}
             step = name, operator._overloadname, [self._encode(a) for a in args], named
         elif reads and reads <= self.uniform and len(outputs) == 1 and (value := _one_number(result)) is not None:
             step = self._filled(result, value, in_place=not fresh)
             name = step[0]
+        if reads & self.viewed:
+            self.viewed |= writes
         if name not in FILL | VIEW:
             self.uniform -= writes
         elif name in FILL and fresh:

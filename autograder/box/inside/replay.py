@@ -100,6 +100,7 @@ class Replay:
         self.launched: list[str] = []  # kernels
         self.launches: list[BoundLaunch] = []  # that were not run
         self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
+        self.viewed: set[int] = set()  # see recorder.moves
         self.moves = False  # whether torch wrote numbers anywhere
         self.constants = 0
 
@@ -155,7 +156,7 @@ class Replay:
             raise NotReplayable(f"torch.{op} has no form {overload!r}")
         args = self._decode(step.args)
         kwargs = {name: self._decode(value) for name, value in step.kwargs.items()}
-        if op in REPLAYABLE and not moves(op, overload, args):
+        if op in REPLAYABLE and not moves(op, overload, args, self.viewed):
             raise NotReplayable(f"torch.{op} to another dtype is not replayed")
         if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
             kwargs["device"] = self.device
@@ -165,6 +166,8 @@ class Replay:
         self.moves |= op in FILL | MOVE
         made = untouched(op, args, kwargs) if self.vast else None
         made = getattr(packet, overload)(*args, **kwargs) if made is None else made
+        if self.viewed & {storage_of(tensor) for tensor in tensors_in(args)}:
+            self.viewed |= {storage_of(tensor) for tensor in tensors_in(made)}
         if op in ARITHMETIC:
             self._computed(op, [*tensors_in(args), made])
         if op in ALLOCATE:
