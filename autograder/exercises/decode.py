@@ -31,8 +31,8 @@ from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
 # it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
-# In float32, a score of 150 is rounded by 1e-5, and so is the exponent.
-BOUNDS = bounds(Bound(4e-5, 2e-5), Bound(1e-3, 1e-3), Bound(8e-3, 8e-3))
+# In float32, a score of 150 is rounded by 1e-5, and so is each of the sums that it is made of, and the exponent.
+BOUNDS = bounds(Bound(8e-5, 4e-5), Bound(1e-3, 1e-3), Bound(8e-3, 8e-3))
 SCORES = {dtype: Bound(1e-5, 2e-5) for dtype in BOUNDS}
 SUMS = {dtype: Bound(1e-5, 2e-4) for dtype in BOUNDS}
 LONG = 4096  # tokens, from which a cache must be split

@@ -32,7 +32,6 @@ from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
 from .trials import Drawn, Runs, Trials, ended, has_ended, named, traces_of
 
-MOST_IN_A_BLOCK = 1 << 20  # elements: Triton's limit
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
 MOST_NEEDED = 1 << 18  # elements that one row follows from
@@ -229,15 +228,12 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
 def _is_its_fault(plan: Report | Outcome, runs: Runs, drawn: LargeDrawn | Drawn) -> bool:
     """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits, which is noted.
 
-    A program may hold a whole row where that is no more than a block may have: longer ones are tried for the others.
-    Where each element is read once, it does, and no block holds several of the longest ones.
+    Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
     """
     if isinstance(plan, Outcome) or plan.error is None:
         return has_ended(plan)
     error = plan.error
-    longest = max((n for a in drawn.tensors for n in (a.shape if isinstance(a, Large) else a.values.shape)), default=0)
-    holds_rows = runs.exercise.reads_per_element == 1 or longest > MOST_IN_A_BLOCK
-    if error.kind == "compile" and holds_rows and "maximum tensor numel" in error.message:
+    if error.kind == "compile" and runs.exercise.reads_per_element == 1 and "maximum tensor numel" in error.message:
         return False
     ours = error.message if error.kind in OUR_KINDS else ""
     if error.kind == "memory" or re.search("memory|allocate", error.message):
