@@ -9,7 +9,6 @@ from functools import partial
 
 from ..answer import is_starter
 from ..box.wire.answers import Input, Launch, Trace, Unused
-from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise
@@ -20,7 +19,7 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .trials import Drawn, Trials, planned, traces_of, types, verdict_of
+from .trials import Drawn, Trials, traces_of, types, verdict_of
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -30,9 +29,11 @@ AROUND_THEM = "All blanks are right: the mistake is in a line around them, in th
 class KernelJudgement:
     """One answer to an exercise of kind "kernel". `finding` asks STEPS in their order, until one finds something."""
 
+    runs = Trials  # its cases
+
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
-        self.trials = Trials(judge, exercise, source, seed)
+        self.trials = self.runs(judge, exercise, source, seed)
         self.observations: list[Observation] = []
         self.findings: list[Finding | None] = []  # of the cases
         self.large: list[large.LargeDrawn] = []
@@ -52,15 +53,13 @@ class KernelJudgement:
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
         self.large = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
-        sizes = [planned(case, number) for number, case in enumerate(self.large)]
-        if self.trials.on_gpu:
-            request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
-            self.large_plans = self.trials.ask(request) if sizes else {}
+        if self.trials.on_gpu or self.exercise.kind == "jax":  # which is shown this machine only
+            self.large_plans = self.trials.plan([self.source], self.large) if self.large else {}
             return None
-        self.beyond = large.beyond(self.trials)
-        found, plans = inconsistency(self.trials, [*sizes, *(each.planned() for each in self.beyond)])
-        self.large_plans = {i: each for i, each in plans.items() if i < len(sizes)}
-        self.beyond_plans = {i - len(sizes): each for i, each in plans.items() if i >= len(sizes)}
+        self.beyond, sizes = large.beyond(self.trials), len(self.large)
+        found, plans = inconsistency(self.trials, [each.planned() for each in (*self.large, *self.beyond)])
+        self.large_plans = {i: each for i, each in plans.items() if i < sizes}
+        self.beyond_plans = {i - sizes: each for i, each in plans.items() if i >= sizes}
         return found
 
     def as_an_operator(self) -> Finding | None:
@@ -162,7 +161,7 @@ class KernelJudgement:
     def _is_right(self, source: str) -> bool:
         """Whether another source gets past the step that this answer fails. A change of the launch, such as too many
         programs, must get past all steps."""
-        other = KernelJudgement(self.judge, self.exercise, source, self.trials.seed)
+        other = type(self)(self.judge, self.exercise, source, self.trials.seed)
         until = None if _kernels(source) == _kernels(self.source) else self.found_by + 1
         return other.finding(until)[0] is None
 
