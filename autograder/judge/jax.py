@@ -19,8 +19,7 @@ from functools import partial
 import torch
 
 from ..answer import is_starter
-from ..box import Outcome
-from ..box.wire.answers import Report, Trouble
+from ..box.wire.answers import Trouble
 from ..box.wire.requests import JaxPlanRequest, PlanCase, Slot, read_result
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.observation import Comparison
@@ -30,7 +29,7 @@ from ..exercises.spec import Call, Exercise
 from ..verdict import Finding, Slug
 from .differences import blames_a_difference
 from .kernels import KernelJudgement
-from .trials import Drawn, Trials, trace_of, traces_of, types, values_of
+from .trials import Drawn, Reports, Trials, trace_of, traces_of, types, values_of
 
 MOST_REPAIRED = 8  # repaired sources that are judged
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
@@ -107,7 +106,7 @@ class JaxTrials(Trials):
             self.unplanned(self.cases[i], plans[i], True)
         return [call.seen for call in self.cases if call.seen]
 
-    def plan(self, sources: list[str], cases: list[Drawn], of: None = None) -> dict[int, Report | Outcome]:
+    def plan(self, sources: list[str], cases: list[Drawn], of: None = None) -> Reports:
         """Traces the calls. Those under jit share a trace if nothing that JAX sees differs. Plain calls do not.
 
         Of those that share a plan without a trace, the first has it.
@@ -196,11 +195,10 @@ class JaxJudgement(KernelJudgement):
         return blames_a_difference(self.exercise.name, self.source, finding, first, bool)
 
     def _is_right(self, source: str) -> bool:
-        """Most are wrong: the smallest case in which this answer fails is asked first."""
+        """Most are wrong: one case in which this answer fails is asked first."""
         again = partial(JaxJudgement, self.judge, self.exercise, source, self.trials.seed)
-        failing = {id(o.case) for o, finding in zip(self.observations, self.findings) if finding}
-        if calls := [call for call in self.trials.cases if id(call.case) in failing]:
-            first, case = again(), min(calls, key=lambda call: math.prod(call.shape)).case
+        if any(self.findings):
+            first, case = again(), self._soon_known().case
             first.trials.cases = [call for call in first.trials.cases if call.case is case]
             first.in_the_cases()
             if any(first.findings):

@@ -30,7 +30,7 @@ from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
-from .trials import Drawn, Trials, ended, has_ended, named, traces_of
+from .trials import Drawn, Plans, Trials, ended, has_ended, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -114,22 +114,20 @@ def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[Lar
     return made
 
 
-def finding(
-    trials: Trials, cases: list[LargeDrawn], plans: dict[int, Report | Outcome], **device: int
-) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case.
+def finding(trials: Trials, plans: Plans, **device: int) -> Finding | None:
+    """What is wrong with an answer in cases of large sizes; None if nothing is, or if we cannot tell.
 
-    device: the `multiprocessors` of that on which they were made.
+    device: the `multiprocessors` of that on which the plans were made.
     """
-    for i, plan in plans.items():
-        if _is_its_fault(plan, trials, cases[i]):
-            return _about(trials.exercise, cases[i], **ended(plan, "plan"))
+    for drawn, plan in plans.items():
+        if _is_its_fault(plan, trials, drawn):
+            return _about(trials.exercise, drawn, **ended(plan, "plan"))
     traces = traces_of(plans)
-    for i, trace in traces.items():
+    for drawn, trace in traces.items():
         started = [launch.programs for launch in trace.launches]
-        if device and (found := other_programs(trials.exercise, cases[i].arguments, started, **device)):
-            return replace(found, case=cases[i].case.name)
-    return _run(trials, [cases[i] for i in traces], list(traces.values())) if traces else None
+        if device and (found := other_programs(trials.exercise, drawn.arguments, started, **device)):
+            return replace(found, case=drawn.case.name)
+    return _run(trials, traces) if traces else None
 
 
 def _by_element(exercise: Exercise) -> bool:
@@ -156,14 +154,14 @@ def _picked(output, pick: int | None) -> torch.Tensor:
     return output if pick is None else output[pick]
 
 
-def _run(trials: Trials, cases: list[LargeDrawn], traces: list[Trace]) -> Finding | None:
-    packer, asked, exercise = Packer(), [], trials.exercise
-    for drawn, trace in zip(cases, traces):
+def _run(trials: Trials, traces: dict[LargeDrawn, Trace]) -> Finding | None:
+    packer, asked, cases, exercise = Packer(), [], [*traces], trials.exercise
+    for drawn, trace in traces.items():
         inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span, a.whole) for a in drawn.tensors)
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(drawn.dtype.itemsize * MOST_FOUND)
         starts = far_places(*drawn.size) if exercise.random else ()
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot, drawn.compared, drawn.computes, starts))
-    request = LargeRequest(trials.source, tuple(asked), named(trials.programs, traces))
+    request = LargeRequest(trials.source, tuple(asked), named(trials.programs, traces.values()))
     outcome = trials.run(request, packer.tensors, packer.output_size)
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
@@ -318,11 +316,11 @@ def _reached(trials: Trials) -> dict[str, int]:
     return {name: sorted(each)[-FEW:][0] for name, each in sizes.items()}
 
 
-def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
-    for i, plan in plans.items():
-        if _is_its_fault(plan, trials, cases[i]):
-            return diagnose(trials.unplanned(cases[i], plan, True))
-    seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
+def finding_beyond(trials: Trials, plans: Plans) -> Finding | None:
+    """What is wrong with an answer in such cases; None if nothing is, or if they take too long."""
+    for drawn, plan in plans.items():
+        if _is_its_fault(plan, trials, drawn):
+            return diagnose(trials.unplanned(drawn, plan, True))
+    seen = trials.replay({drawn: (drawn, trace) for drawn, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)
     return next((each for each in found if each and each.slug not in OUR_LIMITS), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -64,6 +64,10 @@ class Drawn:
             without_values(self.arguments), self.configuration, source, pick=self.case.pick,
             gradient=self.case.gradient, computes=self.computes, variants=self.variants, **where,
         )  # fmt: skip
+
+
+Reports = dict[int, Report | Outcome]  # by the number of a call
+Plans = dict[Drawn, Report | Outcome]
 
 
 def without_values(arguments: tuple) -> tuple:
@@ -139,7 +143,7 @@ class Trials:
         """Runs one job, see Judge.run."""
         return self.judge.run(self.exercise, *request, **how)
 
-    def ask(self, request: PlanRequest) -> dict[int, Report | Outcome]:
+    def ask(self, request: PlanRequest) -> Reports:
         """Of a request for plans: by case, its report, or, for the case that ended the process, how it ended."""
         request = replace(request, known=self.known.get(request.sources, ()))
         outcome = self.run(request)
@@ -206,7 +210,7 @@ class Trials:
         launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
         return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
-    def plan(self, sources: list[str], cases: list[Drawn], of: list[int] | None = None) -> dict[int, Report | Outcome]:
+    def plan(self, sources: list[str], cases: Sequence[Drawn], of: list[int] | None = None) -> Reports:
         """As `ask`. of: for each case, the number of the source that it calls."""
         numbers = of or [0] * len(cases)
         described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
@@ -308,9 +312,9 @@ def values_of(arguments: tuple) -> list:
     return [a.values if isinstance(a, Strided) else a for a in arguments]
 
 
-def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, Trace]:
-    """The traces among plans that lead to a result, by case."""
-    return {i: trace for i, plan in plans.items() if (trace := trace_of(plan))}
+def traces_of(plans: dict) -> dict:
+    """The traces among plans that lead to a result, by the same keys."""
+    return {key: trace for key, plan in plans.items() if (trace := trace_of(plan))}
 
 
 def trace_of(plan: Report | Outcome | None) -> Trace | None:
