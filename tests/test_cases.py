@@ -164,7 +164,9 @@ def test_rows_of_a_large_output_follow_from_a_part_of_the_inputs(name):
     inputs = replace(exercise.inputs, gradients={})
     case = inputs._large(sizes, generator)
     made = case.make(generator)
-    drawn = LargeDrawn(case, made, 1, _output_shape(exercise, made, case), inputs.any_rank)
+    drawn = LargeDrawn(
+        case, made, _output_shape(exercise, made, case), torch.float32, seed=1, by_element=inputs.any_rank
+    )
     some, every = torch.tensor([2, 30]), torch.arange(drawn.shape[0])
     part, whole = ([x.values if isinstance(x, Strided) else x for x in drawn.rows(rows)] for rows in (some, every))
     picked = [_picked(exercise.reference(*each), case.pick) for each in (part, whole)]

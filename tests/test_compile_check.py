@@ -30,7 +30,7 @@ from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis.conduct import refused
 from autograder.exercises import find
 from autograder.judge import compiling
-from autograder.judge.trials import Runs, Trials
+from autograder.judge.trials import Trials
 
 TESTS = Path(__file__).parent
 RIGHT = (TESTS / "right" / "vector_add" / "plain.py").read_text()
@@ -228,7 +228,7 @@ class Straw:
 
 def finding_of(judge, program: str = "1"):
     trace = Trace((launch(16, program=program),), 0)
-    runs = Runs(judge, find("vector_add"), RIGHT, 1)
+    runs = Trials(judge, find("vector_add"), RIGHT, 1)
     runs.programs = PROGRAMS
     return compiling.refusal(runs, [trace])
 

@@ -253,8 +253,9 @@ def test_the_references_are_out_of_reach(judge):
     exercise = find("leaky_dropout")
     [case] = [each for each in exercise.cases if each.name == "7 × 781, p = 0.5"]
     judge.seconds_left = math.inf
-    [(_, found)] = judge_jax.JaxJudgement(judge, exercise, source, 1, case)._in_the_cases()
-    assert found is None, found
+    judgement = judge_jax.JaxJudgement(judge, exercise, source, 1)
+    judgement.trials.cases = [call for call in judgement.trials.cases if call.case is case]
+    assert judgement.in_the_cases() is None, judgement.findings
 
 
 def test_a_rule_attached_after_the_definition_belongs_to_it():

@@ -17,9 +17,9 @@ from autograder.box.wire.answers import Argument, Input, Launch, Operation, Repo
 from autograder.box.wire.requests import (  # noqa: E402  # noqa: E402
     TRACED,
     Decoy,
-    JaxCase,
     JaxPlanRequest,
     Packer,
+    PlanCase,
     ReplayCase,
     ReplayRequest,
     read_result,
@@ -61,11 +61,11 @@ def decoy(*shape: int, dtype="float32") -> Decoy:
     return Decoy(shape, tuple(torch.empty(shape, device="meta").stride()), dtype)
 
 
-CASE = JaxCase((decoy(3, 4), TRACED))
+CASE = PlanCase((decoy(3, 4), TRACED))
 
 
-def traced(box, source: str, *cases: JaxCase) -> list[Report]:
-    return box.run(JaxPlanRequest(HEADER + source, "f", cases)).reports[:-1]
+def traced(box, source: str, *cases: PlanCase) -> list[Report]:
+    return box.run(JaxPlanRequest((HEADER + source,), "f", cases)).reports[:-1]
 
 
 def traced_each(box, bodies, x: Decoy) -> list[Report]:
@@ -73,7 +73,7 @@ def traced_each(box, bodies, x: Decoy) -> list[Report]:
     functions = [f"\ndef f_{number}(x, n):\n    {body}\n" for number, body in enumerate(bodies)]
     names = ", ".join(f"f_{number}" for number in range(len(functions)))
     choice = f"\ndef f(x, n, number):\n    return ({names})[number](x, n)\n"
-    cases = [JaxCase((x, TRACED, number)) for number in range(len(functions))]
+    cases = [PlanCase((x, TRACED, number)) for number in range(len(functions))]
     return traced(box, "".join(functions) + choice, *cases)
 
 
@@ -184,7 +184,7 @@ def f(x, n):
 
 f.defvjp(lambda x, n: (scale(x, 7), n), lambda n, dy: (scale(dy, n), None))
 """
-    cases = (replace(CASE, part="value"), replace(CASE, part="gradient", cotangent=decoy(3, 4)))
+    cases = (replace(CASE, part="value"), replace(CASE, part="gradient", arguments=(*CASE.arguments, decoy(3, 4))))
     value, gradient = traced(box, source, *cases)
     assert len(gradient.trace.launches) == 1  # the forward pass is not needed
     programs = value.programs | gradient.programs
@@ -204,7 +204,7 @@ def f(x, n):
     grid = lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=grid)
 """
-    case = JaxCase((decoy(3, 4), 2))
+    case = PlanCase((decoy(3, 4), 2))
     reports = traced(box, source, case, replace(case, configuration=1))
     warps = [launch.options["num_warps"] for r in reports for launch in r.trace.launches]
     assert warps == [2, 4]
@@ -220,7 +220,7 @@ def f(x, n):
     out = jax.ShapeDtypeStruct(x.shape, x.dtype)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=(1,))
 """
-    case = JaxCase((decoy(3, 4), 2))
+    case = PlanCase((decoy(3, 4), 2))
     first, second = traced(box, source, case, replace(case, configuration=1))
     assert first.error is None
     assert second.error.kind == "compile" and "power of 2" in second.error.message
@@ -228,7 +228,7 @@ def f(x, n):
 
 def test_a_plain_call_is_traced_each_time(box):
     source = "\ncalls = []\ndef f(x, n):\n    calls.append(n)\n    return scale(x, len(calls))\n"
-    case = JaxCase((decoy(3, 4), 7))
+    case = PlanCase((decoy(3, 4), 7))
     reports = traced(box, source, case, case)
     programs = {name: text for report in reports for name, text in report.programs.items()}  # each is sent once
     for times, report in enumerate(reports, 1):

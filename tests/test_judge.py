@@ -34,7 +34,6 @@ from autograder.box.wire.requests import (
     CompileCase,
     CompileRequest,
     Decoy,
-    JaxCase,
     JaxPlanRequest,
     Packer,
     PlanCase,
@@ -381,7 +380,7 @@ TRACE = Trace((Input(0, (0,)), Operation("view", "default", [{"t": 0}, [3, 4]], 
         TuneRequest((TuneCase(TRACE, (3,)),), {"digest": "{}"}),
         ValueRequest(("source",), "f", (ValueCase(([1, {"device": {}}], None, {"arch": "x"}), devices=(2,)),)),
         JaxPlanRequest(
-            "source", "f", (JaxCase((DECOY, 0.5, TRACED), DECOY, "gradient", 2), JaxCase((1,)))
+            ("source",), "f", (PlanCase((DECOY, 0.5, TRACED, DECOY), 2, part="gradient"), PlanCase((1,)))
         ),
     ],
     ids=lambda request: request.kind,

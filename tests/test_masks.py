@@ -53,7 +53,8 @@ def judged(numbers, name: str, rule=lambda u, p: u >= p, seed=11) -> str | None:
     for call in exercise.calls(case):
         given, n = seeds.values[call.variant], x.values.numel()
         got = rule(numbers(given, n), p).reshape(x.values.shape) * x.values
-        calls.append(SimpleNamespace(case=case, call=call, part="result", got=got, arguments=(x.values, p, given)))
+        seen = SimpleNamespace(values=(x.values, p, given, got))
+        calls.append(SimpleNamespace(case=case, call=call, part="result", seen=seen))
     found = masks.judge_masks(calls)
     return found and found.slug
 

@@ -54,6 +54,12 @@ def test_a_mistake_that_fits_one_case_by_chance_is_not_named():
     assert "That is the number for one multiprocessor" not in found.message
 
 
+def test_each_case_names_the_mistake_that_explains_most():
+    mistake = next(each for each in find("occupancy").mistakes if "single waves" in each.explanation)
+    found = verdict("occupancy", returning(mistake.compute))
+    assert {case.finding.means for case in found.cases if case.finding} == {mistake.explanation}
+
+
 @pytest.mark.parametrize(
     ("name", "changed", "unfair"),
     [

@@ -75,16 +75,18 @@ class Masks:
 def judge_masks(calls: list) -> Finding | None:
     """Same seed, same mask; other seed, other mask; elements independent, and the right share of them kept.
 
-    Each call is a JaxCall with the arguments (x, p, seed). A zero was dropped, except where x is SMALLEST or smaller.
+    Each call is a JaxCall, seen with the values (x, p, seed, output). A zero was dropped, except where x is SMALLEST or
+    smaller.
     """
-    x, p, _ = calls[0].arguments
+    x, p, *_ = calls[0].seen.values
     if not x.numel():
         return None
     masks = Masks(p, x.flatten(), x.shape[-1], {})
     for each in calls:
-        kept = ((each.got != 0) | (x.abs() <= SMALLEST)).flatten()
-        if not torch.equal(masks.of_seed.setdefault(each.arguments[2], kept), kept):
-            return _unsteady(each)
+        *_, seed, output = each.seen.values
+        kept = ((output != 0) | (x.abs() <= SMALLEST)).flatten()
+        if not torch.equal(masks.of_seed.setdefault(seed, kept), kept):
+            return _unsteady(each, seed)
     if finding := _nothing_kept(masks) or _negative_dropped(masks):
         return finding
     tests = (_patterns, _alike_for_two_seeds, _shifted, _shared_number, _fixed_element)
@@ -310,14 +312,14 @@ def _fixed_element(masks: Masks) -> Finding | None:
 _GIVE_SEED = "pass the seed to the generator: tl.rand(seed, offsets)."
 
 
-def _unsteady(call) -> Finding:
+def _unsteady(call, seed: int) -> Finding:
     if call.part == "value":
-        return Finding("seed-ignored", f"Seed {call.arguments[2]} gave another mask in the value beside a gradient.",
+        return Finding("seed-ignored", f"Seed {seed} gave another mask in the value beside a gradient.",
                        "jax.value_and_grad takes the value from the forward rule of jax.custom_vjp.",
                        "let the forward rule return what the function itself returns, for the same arguments in the "
                        "same order.")
     how = "under jax.jit" if call.call.jit else "in a second call"
-    return Finding("seed-ignored", f"Seed {call.arguments[2]} gave another mask {how}.",
+    return Finding("seed-ignored", f"Seed {seed} gave another mask {how}.",
                    "The mask must depend only on the value of the seed and on the element. In the kernel, an array "
                    "argument is a pointer: it holds an address, not the value.",
                    "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).")

@@ -83,8 +83,7 @@ def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:
         return None
     small, large = trials.exercise.timing_cases
     # planning takes one configuration after the other, so each size is planned as often as there are
-    no_output = torch.empty(0)  # none is asked for
-    cases = [Drawn(each, each.make(None), no_output, no_output.dtype) for each in (small, large) for _ in range(count)]
+    cases = [Drawn(each, each.make(None), None, torch.float32) for each in (small, large) for _ in range(count)]
     found = list(traces_of(trials.plan([trials.source], cases)).values())
     if len(found) < len(cases):
         return None

@@ -22,7 +22,7 @@ from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
 from ..exercises.cases import Tag
 from ..verdict import Finding
-from .trials import MAX_CONFIGURATIONS, Runs, Trials
+from .trials import MAX_CONFIGURATIONS, Trials
 
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
@@ -36,19 +36,19 @@ _remembered: dict[str, Trouble | int | None] = {}
 _remembering = threading.Lock()  # a pool has several judges
 
 
-def refusal(runs: Runs, traces: list[Trace]) -> Finding | None:
+def refusal(trials: Trials, traces: list[Trace]) -> Finding | None:
     """Why a compiler does not accept the kernels that an answer launched; None if it does."""
-    if not TARGETS or not runs.judge.compiles:
+    if not TARGETS or not trials.judge.compiles:
         return None
-    chosen = _chosen([launch for trace in traces for launch in trace.launches], runs.programs)
+    chosen = _chosen([launch for trace in traces for launch in trace.launches], trials.programs)
     groups = [[CompileCase(launch.on(target), launch.options, target) for target in TARGETS] for launch in chosen]
-    said = _said(runs, [group[0] for group in groups])
+    said = _said(trials, [group[0] for group in groups])
     refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
-    said |= _said(runs, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
+    said |= _said(trials, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
     return next(filter(None, (_finding([said.get(_key(case)) for case in group]) for group in groups)), None)
 
 
-def _said(runs: Runs, cases: list[CompileCase]) -> dict[str, Trouble | int | None]:
+def _said(trials: Trials, cases: list[CompileCase]) -> dict[str, Trouble | int | None]:
     """What the compiler says of each case, by its key: a Trouble, bytes of shared memory, or None if it is not here.
 
     Asks the box for the cases that are not remembered. A case may stay without a result.
@@ -58,8 +58,8 @@ def _said(runs: Runs, cases: list[CompileCase]) -> dict[str, Trouble | int | Non
     waiting = [key for key in keys if key not in said]
     for _ in range(ATTEMPTS if waiting else 0):
         asked = tuple(keys[key] for key in waiting)
-        named = {case.program: runs.programs[case.program] for case in asked}
-        outcome = runs.run(CompileRequest(runs.source, asked, named))
+        named = {case.program: trials.programs[case.program] for case in asked}
+        outcome = trials.run(CompileRequest(trials.source, asked, named))
         reports = outcome.by_case(len(waiting))
         said |= {waiting[position]: _result(waiting[position], report) for position, report in reports.items()}
         waiting = [key for key in waiting if key not in said]

@@ -25,7 +25,7 @@ from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..verdict import Finding
-from .trials import Drawn, Trials, has_ended, trace_of
+from .trials import Drawn, Plans, Reports, Trials, has_ended, trace_of
 
 # The long run is in the first, which is as the one of the cases. Each kind is there with few, with some and with many
 # multiprocessors.
@@ -44,8 +44,6 @@ TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 NOT_HERE = {"not-shown", "no-card"}  # kinds of errors for what only our stand-in for a card may lack
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
-
-Reports = dict[int, Report | Outcome]  # by the number of a call
 
 
 @dataclass(frozen=True)
@@ -81,11 +79,11 @@ class _Call:
         return replace(case, arguments=tuple(arguments))
 
 
-def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:
+def inconsistency(trials: Trials, further: Sequence[Drawn] = ()) -> tuple[Finding | None, Plans]:
     """What is wrong with a right answer on another machine, or after other calls.
 
-    further: other plans, which the same process makes in the end. Returns their reports, too: of a launch that only the
-    other vendor's GPUs refuse, that one.
+    further: calls that the same process plans in the end. Returns their plans, too: of a launch that only the other
+    vendor's GPUs refuse, that one.
     """
     calls = _calls(trials)
     reports = _planned(trials, calls, further)
@@ -93,8 +91,8 @@ def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Fin
     refused = {i - len(further): each for i, each in large.items() if _error(each) == "launch-option"}
     found = _found(trials, calls, reports)
     if any(_error(each) in NOT_HERE for each in large.values()):  # then on this machine, where nothing stands in
-        large = trials.ask(PlanRequest((trials.source,), trials.exercise.entry, tuple(further)))
-    return found, {i: refused.get(i, each) for i, each in large.items() if i < len(further)}
+        large = trials.plan([trials.source], further)
+    return found, {further[i]: refused.get(i, each) for i, each in large.items() if i < len(further)}
 
 
 def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | None:
@@ -150,8 +148,8 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
     )
 
 
-def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = ()) -> Reports:
-    last = (replace(each, world=WORLDS.index(shown)) for shown in (LARGE_WORLD, OTHER_VENDOR) for each in further)
+def _planned(trials: Trials, calls: list[_Call], further: Sequence[Drawn] = ()) -> Reports:
+    last = (each.planned(world=WORLDS.index(shown)) for shown in (LARGE_WORLD, OTHER_VENDOR) for each in further)
     requests = (*(call.request() for call in calls), *last)
     return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS))
 

@@ -1,8 +1,8 @@
 """Judges exercises whose function takes and returns JAX arrays.
 
 The box traces the function on arrays without values, and records what it does as it records a host function
-(box/inside/jax_plan.py). The replay, the rules and the large sizes are those of kernels. What differs is here: a case
-is several calls (plain, under jit, with other seeds, with gradients), and advice speaks of JAX.
+(box/inside/jax_plan.py). The rest is the judgement of kernels. What differs is here: a case is several calls (plain,
+under jit, with other seeds, with gradients), of which one speaks for the case, and advice speaks of JAX.
 
 `Exercise.calls` lists the calls of each case. `Exercise.judge_calls` looks at their outputs together.
 """
@@ -12,26 +12,24 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 
 import torch
 
 from ..answer import is_starter
-from ..box import Outcome
-from ..box.wire.answers import Report, Trace, Trouble
-from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot, read_result
-from ..diagnosis import Observation, diagnose, error_map, overall
+from ..box.wire.answers import Trouble
+from ..box.wire.requests import JaxPlanRequest, PlanCase, Slot, read_result
+from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.observation import Comparison
 from ..exercises import find
-from ..exercises.cases import Case, Cotangent, Strided, Tag, Varying
+from ..exercises.cases import Argument, Case, Cotangent, Strided, Tag, Varying
 from ..exercises.spec import Call, Exercise
-from ..tensors import dtype_name
-from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
-from . import compiling, large
+from ..verdict import Finding, Slug
 from .differences import blames_a_difference
-from .trials import Runs, ended, facts, trace_of, types, verdict_of, without_values
+from .kernels import KernelJudgement
+from .trials import Drawn, Reports, Trials, trace_of, traces_of, types, values_of
 
 MOST_REPAIRED = 8  # repaired sources that are judged
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
@@ -47,170 +45,128 @@ def require_jax() -> None:
         raise JaxMissing("this exercise needs jax: pip install jax")
 
 
-@dataclass(eq=False)
-class JaxCall:
-    """One call of a case. part: see box.wire.requests.JaxCase. arguments: tensors and numbers.
+@dataclass(eq=False, kw_only=True)
+class JaxCall(Drawn):
+    """One call of a case. Of a number that is traced, `arguments` has a tensor of int32, as JAX does.
 
-    got: the output, in the shape that it should have; None if there is none. forward: for a gradient, the call whose
-    value is beside it. about: the exercise whose mistakes explain this call.
+    part: see box.wire.requests.JaxPlanRequest. about: the exercise whose mistakes explain this call. forward: for a
+    gradient, the call whose value is beside it. given: what mistakes take, see Exercise. seen: what was observed, with
+    these arguments; None if the box did not reach the call.
     """
 
-    case: Case
     call: Call
     part: str
-    arguments: tuple
-    cotangent: torch.Tensor | None
     about: Exercise
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    configuration: int
     forward: JaxCall | None = None
-    got: torch.Tensor | None = None
-    seen: dict | None = None  # the fields of an Observation; None if the box did not reach the call
-    poison = "nan"  # of the replay, see trials.Drawn
-    computes = MAX_COMPUTED
+    given: tuple = ()
+    seen: Observation | None = None
 
-    def planned(self) -> JaxCase:
-        """What the learner's Python gets. Under jit integers are traced, such as seeds. Other numbers are told."""
-        given = tuple(
-            decoy(a) if isinstance(a, torch.Tensor) else TRACED if self.traces(a) else a
-            for a in self.arguments
-        )
-        cotangent = decoy(self.cotangent) if self.part == "gradient" else None
-        return JaxCase(given, cotangent, self.part, self.configuration)
-
-    def traces(self, argument) -> bool:
-        return self.call.jit and type(argument) is int
-
-    @property
-    def tensors(self) -> list[Strided]:
-        """The inputs of the trace."""
-        given = [torch.tensor(a, dtype=torch.int32) if self.traces(a) else a for a in self.arguments]
-        given += [self.cotangent] if self.part == "gradient" else []
-        return [Strided(each) for each in given if isinstance(each, torch.Tensor)]
-
-    def observation(self, backend: str, flat: bool = True) -> Observation:
-        """What was seen. flat: arrays as rows of elements, because a kernel sees them so."""
-        if self.got is None:
-            return Observation(self.about, self.case, (), backend, **self.seen)
-        result, arguments, got = self.seen["result"], self.arguments, self.got
-        if self.about.random:
-            arguments = *arguments, self.got if self.forward is None else self.forward.got
-        tensors = [*arguments, *([self.cotangent, self.got] if self.about.random and self.forward else [])]
-        expected = self._expected(arguments)
-        if flat and result.shape == self.shape:
-            tensors = [t.reshape(-1) if isinstance(t, torch.Tensor) else t for t in tensors]
-            result = replace(result, shape=(self.got.numel(),))
-            got, expected = got.reshape(-1), expected.reshape(-1)
-        given = tuple(Strided(t) if isinstance(t, torch.Tensor) else t for t in tensors)
-        seen = self.seen | {"result": result}
-        bound = self.about.bounds[self.dtype]
-        bound = replace(bound, relative=2 * bound.relative) if self.part == "gradient" else bound
-        return Observation(self.about, self.case, given, backend, **seen, comparison=Comparison(got, expected, bound))
-
-    def _expected(self, arguments: tuple) -> torch.Tensor:
-        if self.part != "gradient":
-            return self.about.reference(*arguments).double()
-        first, *rest = arguments
-        first = first.double().requires_grad_()
-        (self.about.reference(first, *rest).double() * self.cotangent.double()).sum().backward()
-        return first.grad
+    def planned(self, source: int = 0, **where) -> PlanCase:
+        return super().planned(source, part=self.part, **where)
 
 
-def decoy(tensor: torch.Tensor) -> Decoy:
-    return Decoy(tuple(tensor.shape), tuple(tensor.stride()), dtype_name(tensor.dtype))
+class JaxTrials(Trials):
+    """What an answer does in the calls of all cases."""
 
+    planner = JaxPlanRequest
 
-class JaxJudgement(Runs):
-    """One answer to an exercise of kind "jax". `traces` are by call."""
-
-    def __init__(self, judge, exercise: Exercise, source: str, seed: int, only: Case | None = None):
-        """only: the case that is judged; None stands for all."""
+    def draw(self) -> list[JaxCall]:
         require_jax()
-        super().__init__(judge, exercise, source, seed)
-        generator = torch.Generator().manual_seed(seed)
-        self.calls: list[JaxCall] = []
-        self.repaired = 0  # sources that were judged in the place of this one
-        for number, case in enumerate(exercise.cases):
+        generator, made = torch.Generator().manual_seed(self.seed), []
+        for number, case in enumerate(self.exercise.cases):
             drawn = case.make(generator)
-            for call in exercise.calls(case) if only in (None, case) else ():
-                self._add(case, call, drawn, number)
+            made += [each for call in self.exercise.calls(case) for each in self._parts(case, call, drawn, number)]
+        return made
 
-    def _add(self, case: Case, call: Call, drawn: tuple, configuration: int) -> None:
-        """Adds a call. A gradient is two: its value comes from the forward rule, and is judged, too."""
-        cotangent = next((a.values for a in drawn if isinstance(a, Cotangent)), None)
-        given = (a.values[call.variant] if isinstance(a, Varying) else a for a in drawn if not isinstance(a, Cotangent))
-        arguments = tuple(a.values if isinstance(a, Strided) else a for a in given)
-        first = next(a for a in arguments if isinstance(a, torch.Tensor))
-        dtype, forward = self.exercise.output_dtype or first.dtype, None
-        for part in ("value", "gradient") if call.grad else ("result",):
-            gradient = part == "gradient"
-            about = find(self.exercise.rests_on) if self.exercise.rests_on and not gradient else self.exercise
-            of_input = gradient or about.random  # the reference of a random one takes the output
-            shape = first.shape if of_input else about.reference(*arguments).shape
-            forward = JaxCall(
-                case, call, part, arguments, cotangent, about, tuple(shape), first.dtype if gradient else dtype,
-                configuration, forward,
-            )  # fmt: skip
-            self.calls.append(forward)
+    def _parts(self, case: Case, call: Call, drawn: tuple[Argument, ...], number: int) -> list[JaxCall]:
+        """One call. A gradient is two: its value comes from the forward rule, and is judged, too.
 
-    def verdict(self) -> Verdict:
-        exercise, (finding, seen) = self.exercise, self._judged()
-        failing = (call for call, found in sorted(seen, key=lambda each: math.prod(each[0].shape)) if found)
-        self.failing = next((call.case for call in failing), None)
-        if finding and self.judge.explains and not is_starter(self.source, exercise.starter, exercise.entry):
-            finding = blames_a_difference(exercise.name, self.source, finding, self._first, bool)
-        maps = [error_map(call.observation(self.judge.backend, flat=False)) if found else None for call, found in seen]
-        cases = zip(seen, maps)
-        results = (CaseResult(c.case.name, quoted(f, self.source), m) for (c, f), m in cases)
-        return verdict_of(self, finding, results, note="" if finding else self.doubt)
+        Under jit integers are traced, such as seeds. Other numbers are told to the learner's Python.
+        """
+        given = [a.values[call.variant] if isinstance(a, Varying) else a for a in drawn if not isinstance(a, Cotangent)]
+        given = [Strided(torch.tensor(a, dtype=torch.int32)) if call.jit and type(a) is int else a for a in given]
+        weights = [Strided(a.values) for a in drawn if isinstance(a, Cotangent)]
+        values = _numbers(given)
+        first = next(value for value in values if isinstance(value, torch.Tensor))
+        about = find(self.exercise.rests_on) if self.exercise.rests_on else self.exercise
+        shape = first.shape if about.random else about.reference(*values).shape  # a random one takes the output
+        more = {"configuration": number, "computes": MAX_COMPUTED, "call": call}
+        dtype, part = self.exercise.output_dtype or first.dtype, "value" if call.grad else "result"
+        forward = JaxCall(case, tuple(given), tuple(shape), dtype, part=part, about=about, **more)
+        if not call.grad:
+            return [forward]
+        more |= {"part": "gradient", "about": self.exercise, "forward": forward}
+        return [forward, JaxCall(case, (*given, *weights), tuple(first.shape), first.dtype, **more)]
 
-    def _judged(self) -> tuple[Finding | None, list[tuple[JaxCall, Finding | None]]]:
-        """What is wrong, and of each case the call that says most."""
-        seen = self._in_the_cases()
-        observations, findings = [call.observation(self.judge.backend) for call, _ in seen], [f for _, f in seen]
-        traces = list(self.traces.values())
-        self.judge.launchers = types(traces)
-        found = overall(observations, findings) or compiling.refusal(self, traces) or self._at_large_sizes()
-        return found, seen
+    def observe(self) -> list[Observation]:
+        plans = self.plan([self.source], self.cases)
+        self.traces = traces_of(plans)
+        self.replay({i: (self.cases[i], trace) for i, trace in self.traces.items()})
+        for i in plans.keys() - self.traces.keys():
+            self.unplanned(self.cases[i], plans[i], True)
+        return [call.seen for call in self.cases if call.seen]
 
-    def _in_the_cases(self) -> list[tuple[JaxCall, Finding | None]]:
-        """Of each case the call that says most."""
-        self._plan()
-        if self.traces:
-            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
-        return [found for case in self.exercise.cases if (found := self._of_case(case))]
+    def plan(self, sources: list[str], cases: list[Drawn], of: None = None) -> Reports:
+        """Traces the calls. Those under jit share a trace if nothing that JAX sees differs. Plain calls do not.
 
-    def _first(self, sources: list[str]) -> list[str]:
-        """The first that is right, of the few that there is time for."""
-        few = sources[: max(MOST_REPAIRED - self.repaired, 0)]
-        self.repaired += len(few)
-        return [*islice((source for source in few if self.judge.seconds_left and self._is_right(source)), 1)]
+        Of those that share a plan without a trace, the first has it.
+        """
+        shared: dict[tuple, list[int]] = {}
+        for number, each in enumerate(cases):
+            jit = isinstance(each, JaxCall) and each.call.jit
+            shared.setdefault((each.planned(), None if jit else number), []).append(number)
+        numbers = [*shared.values()]
+        plans = super().plan(sources, [cases[first] for first, *_ in numbers])
+        return {n: plan for i, plan in plans.items() for n in numbers[i][: None if trace_of(plan) else 1]}
 
-    def _is_right(self, source: str) -> bool:
-        """Most are wrong: this is asked first where this answer fails."""
-        other = partial(JaxJudgement, self.judge, self.exercise, source, self.seed)
-        if self.failing:
-            wrong = any(finding for _, finding in other(self.failing)._in_the_cases())
-        else:
-            wrong = other()._at_large_sizes()
-        return not wrong and other()._judged()[0] is None
+    def _compare(self, call: JaxCall, output: bytes, slot: Slot) -> Comparison:
+        got, about = read_result(slot, output, call.dtype, call.shape), call.about
+        values, incoming, bound, case, before = _numbers(call.arguments), [], about.bounds[call.dtype], call.case, None
+        if call.forward:
+            values, incoming, before = values[:-1], values[-1:], call.forward.seen
+            bound, case = replace(bound, relative=2 * bound.relative), replace(case, gradient=0)
+        if about.random:
+            values = [*values, before.comparison.got if before and before.comparison else got]
+        expected = about.expected(case, [*values, *incoming]).double()
+        given = [*values, *incoming, got] if incoming and about.random else values
+        call.given = tuple(Strided(a) if isinstance(a, torch.Tensor) else a for a in given)
+        return Comparison(got, expected, bound)
 
-    def _at_large_sizes(self) -> Finding | None:
-        if not (cases := large.drawn(self.exercise, self.seed)):
-            return None
-        asked = tuple(JaxCase(without_values(each.arguments)) for each in cases)
-        request = JaxPlanRequest(self.source, self.exercise.entry, asked)
-        return large.finding(self, cases, self.ask(request))
+    def _observation(self, call: JaxCall, **seen) -> Observation:
+        if "evidence" in seen and not call.call.needs_kernel:
+            seen["evidence"] = replace(seen["evidence"], launched=("any",))
+        call.seen = Observation(call.about, call.case, call.given, self.judge.backend, **seen)
+        return call.seen
+
+
+def _numbers(arguments: Sequence) -> list:
+    """The values. A number is Python's, also where it is traced."""
+    return [v.item() if isinstance(v, torch.Tensor) and not v.ndim else v for v in values_of(arguments)]
+
+
+class JaxJudgement(KernelJudgement):
+    """One answer to an exercise of kind "jax"."""
+
+    runs = JaxTrials
+
+    def in_the_cases(self) -> Finding | None:
+        """Of each case the call that says most speaks."""
+        self.trials.observe()
+        judged = [found for case in self.exercise.cases if (found := self._of_case(case))]
+        self.observations, self.findings = [call.seen for call, _ in judged], [finding for _, finding in judged]
+        self.judge.launchers = types(self.trials.traces.values())
+        return overall([_as_rows(o) for o in self.observations], self.findings)
+
+    STEPS = (in_the_cases, *KernelJudgement.STEPS[1:])
 
     def _of_case(self, case: Case) -> tuple[JaxCall, Finding | None] | None:
         """The call of a case that says most, and its finding. Gradients are judged if the forward pass is right."""
-        calls = [call for call in self.calls if call.case is case and call.seen]
+        calls = [call for call in self.trials.cases if call.case is case and call.seen]
         if not calls:
             return None
         gradients = [call for call in calls if call.part == "gradient"]
         forward = [call for call in calls if call.part != "gradient"]
-        call, finding = self._worst(forward)
+        call, finding = _worst(forward)
         if not finding and self.exercise.judge_calls and forward:
             call, finding = forward[0], self.exercise.judge_calls(forward)
         if finding and self.exercise.rests_on:
@@ -218,41 +174,55 @@ class JaxJudgement(Runs):
             first = f"make {self.exercise.rests_on} right first: {finding.advice}"
             finding = replace(finding, happened=happened, advice=first)
         if not finding and gradients:
-            call, finding = self._worst(gradients)
+            call, finding = _worst(gradients)
         if not finding or Tag.OPTIONAL in case.about and finding.slug == Slug.RUNTIME_ERROR:
             return call or calls[0], None
         return call, replace(finding, case=case.name)
 
-    def _worst(self, calls: list[JaxCall]) -> tuple[JaxCall | None, Finding | None]:
-        found = []
-        for call in calls:
-            o = call.observation(self.judge.backend)
-            if finding := _of_jax(o) or _no_kernel(o, call.part) or _explained(diagnose(o), o.trouble):
-                found.append((call, finding))
-        return min(found, key=lambda each: each[1].slug.rank, default=(calls[0] if calls else None, None))
+    def _explained(self, finding: Finding, wrong_blanks: None) -> Finding:
+        """The finding, explained by a difference from a right answer."""
+        if not self.judge.explains or is_starter(self.source, self.exercise.starter, self.exercise.entry):
+            return finding
+        attempts = iter(range(MOST_REPAIRED))
 
-    def _plan(self) -> None:
-        """Traces the calls. Those under jit share a trace if nothing that JAX sees differs. Plain calls do not."""
-        shared: dict[tuple, list[JaxCall]] = {}
-        for call in self.calls:
-            shared.setdefault((call.planned(), None if call.call.jit else id(call)), []).append(call)
-        request = JaxPlanRequest(self.source, self.exercise.entry, tuple(case for case, _ in shared))
-        reports = self.ask(request)
-        for number, calls in enumerate(shared.values()):
-            report = reports.get(number)
-            if trace := trace_of(report):
-                self.traces |= dict.fromkeys(calls, trace)
-            elif report is not None:
-                calls[0].seen = ended(report, "plan")
+        def first(sources: list[str]) -> list[str]:
+            """The first that is right, of the few that there is time for."""
+            for source, _ in zip(sources, attempts):
+                if self.judge.seconds_left and self._is_right(source):
+                    return [source]
+            return []
 
-    def seen(self, drawn: JaxCall, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> None:
-        """Notes in a call what was seen."""
-        if isinstance(report, Outcome) or report.error or report.result is None:
-            drawn.seen = ended(report) | facts(trace)
-            return
-        evidence = report.evidence if drawn.call.needs_kernel else replace(report.evidence, launched=("any",))
-        drawn.seen = {"result": report.result, "evidence": evidence, **facts(trace)}
-        drawn.got = read_result(slot, output, drawn.dtype, drawn.shape)
+        return blames_a_difference(self.exercise.name, self.source, finding, first, bool)
+
+    def _is_right(self, source: str) -> bool:
+        """Most are wrong: one case in which this answer fails is asked first."""
+        again = partial(JaxJudgement, self.judge, self.exercise, source, self.trials.seed)
+        if any(self.findings):
+            first, case = again(), self._soon_known().case
+            first.trials.cases = [call for call in first.trials.cases if call.case is case]
+            first.in_the_cases()
+            if any(first.findings):
+                return False
+        return again().finding()[0] is None
+
+
+def _worst(calls: list[JaxCall]) -> tuple[JaxCall | None, Finding | None]:
+    found = []
+    for call in calls:
+        o = _as_rows(call.seen)
+        if finding := _of_jax(o) or _no_kernel(o, call.part) or _with_a_reason(diagnose(o), o.trouble):
+            found.append((call, finding))
+    return min(found, key=lambda each: each[1].slug.rank, default=(calls[0] if calls else None, None))
+
+
+def _as_rows(o: Observation) -> Observation:
+    """The observation with arrays as rows of elements, because a kernel sees them so."""
+    c = o.comparison
+    if c is None or o.result.shape != tuple(c.got.shape):
+        return o
+    arguments = tuple(Strided(a.values.reshape(-1)) if isinstance(a, Strided) else a for a in o.arguments)
+    flat = replace(c, got=c.got.reshape(-1), expected=c.expected.reshape(-1))
+    return replace(o, arguments=arguments, result=replace(o.result, shape=(c.got.numel(),)), comparison=flat)
 
 
 def _of_jax(o: Observation) -> Finding | None:
@@ -304,7 +274,7 @@ _OF_JAX = (
 )  # fmt: skip
 
 
-def _explained(finding: Finding | None, trouble: Trouble | None) -> Finding | None:
+def _with_a_reason(finding: Finding | None, trouble: Trouble | None) -> Finding | None:
     """Adds the usual reason to an error of JAX: its message only says what happened inside JAX."""
     if finding is None or trouble is None or finding.slug != Slug.RUNTIME_ERROR:
         return finding

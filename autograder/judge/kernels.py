@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from ..answer import is_starter
 from ..box.wire.answers import Input, Launch, Trace, Unused
-from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise
@@ -20,7 +20,7 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .trials import Drawn, Trials, planned, traces_of, types, verdict_of
+from .trials import Drawn, Plans, Trials, traces_of, types, verdict_of
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -30,15 +30,15 @@ AROUND_THEM = "All blanks are right: the mistake is in a line around them, in th
 class KernelJudgement:
     """One answer to an exercise of kind "kernel". `finding` asks STEPS in their order, until one finds something."""
 
+    runs = Trials  # what plans and replays its cases
+
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
-        self.trials = Trials(judge, exercise, source, seed)
+        self.trials = self.runs(judge, exercise, source, seed)
         self.observations: list[Observation] = []
         self.findings: list[Finding | None] = []  # of the cases
-        self.large: list[large.LargeDrawn] = []
-        self.large_plans: dict = {}
-        self.beyond: list[Drawn] = []
-        self.beyond_plans: dict = {}
+        self.large_plans: Plans = {}
+        self.beyond_plans: Plans = {}
 
     # -- the steps: each returns what is wrong, or None ----------------------------------------------------
 
@@ -51,16 +51,14 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        self.large = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
-        sizes = [planned(case, number) for number, case in enumerate(self.large)]
-        if self.trials.on_gpu:
-            request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
-            self.large_plans = self.trials.ask(request) if sizes else {}
+        sizes = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
+        if self.trials.on_gpu or self.exercise.kind == "jax":  # which is shown this machine only
+            plans = self.trials.plan([self.source], sizes) if sizes else {}
+            self.large_plans = {sizes[i]: plan for i, plan in plans.items()}
             return None
-        self.beyond = large.beyond(self.trials)
-        found, plans = inconsistency(self.trials, [*sizes, *(each.planned() for each in self.beyond)])
-        self.large_plans = {i: each for i, each in plans.items() if i < len(sizes)}
-        self.beyond_plans = {i - len(sizes): each for i, each in plans.items() if i >= len(sizes)}
+        beyond = large.beyond(self.trials)
+        found, plans = inconsistency(self.trials, [*sizes, *beyond])
+        self.large_plans, self.beyond_plans = ({d: plans[d] for d in each if d in plans} for each in (sizes, beyond))
         return found
 
     def as_an_operator(self) -> Finding | None:
@@ -75,11 +73,11 @@ class KernelJudgement:
 
     def at_large_sizes(self) -> Finding | None:
         device = {} if self.trials.on_gpu else {"multiprocessors": LARGE_WORLD.multiprocessors}
-        return large.finding(self.trials, self.large, self.large_plans, **device)
+        return large.finding(self.trials, self.large_plans, **device)
 
     def beyond_its_numbers(self) -> Finding | None:
         """Sizes just beyond the whole numbers that stand in the source."""
-        return large.finding_beyond(self.trials, self.beyond, self.beyond_plans) if self.beyond else None
+        return large.finding_beyond(self.trials, self.beyond_plans)
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""
@@ -156,13 +154,13 @@ class KernelJudgement:
         """A case that is quickly run, and that fails if any does."""
         wrong = {id(o.case) for o, f in zip(self.observations, self.findings) if f}
         failing = [drawn for drawn in self.trials.cases if id(drawn.case) in wrong]
-        by_size = sorted(failing, key=lambda drawn: drawn.expected.numel())
-        return next((d for d in by_size if d.expected.numel() >= FEW), (by_size or self.trials.cases)[0])
+        by_size = sorted(failing, key=lambda drawn: math.prod(drawn.shape))
+        return next((d for d in by_size if math.prod(d.shape) >= FEW), (by_size or self.trials.cases)[0])
 
     def _is_right(self, source: str) -> bool:
         """Whether another source gets past the step that this answer fails. A change of the launch, such as too many
         programs, must get past all steps."""
-        other = KernelJudgement(self.judge, self.exercise, source, self.trials.seed)
+        other = type(self)(self.judge, self.exercise, source, self.trials.seed)
         until = None if _kernels(source) == _kernels(self.source) else self.found_by + 1
         return other.finding(until)[0] is None
 

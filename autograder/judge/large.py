@@ -30,7 +30,7 @@ from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
-from .trials import Drawn, Runs, Trials, ended, has_ended, named, traces_of
+from .trials import Drawn, Plans, Trials, ended, has_ended, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -56,18 +56,12 @@ OUR_KINDS = {"not-replayable"}
 IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
-@dataclass
-class LargeDrawn:
-    case: Case
-    arguments: tuple
-    seed: int
-    shape: tuple[int, ...] | None  # of the output; None: its rows do not follow from a few of the tensors'
-    by_element: bool = False  # each element of the output follows from one of each tensor
-    computes: int = 0  # see PlanCase
+@dataclass(eq=False, kw_only=True)
+class LargeDrawn(Drawn):
+    """shape: None where the rows of the output do not follow from a few of the tensors'."""
 
-    @property
-    def tensors(self) -> list[Large]:
-        return [a for a in self.arguments if isinstance(a, Large)]
+    seed: int
+    by_element: bool = False  # each element of the output follows from one of each tensor
 
     @property
     def size(self) -> tuple[int, int]:
@@ -110,26 +104,30 @@ def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[Lar
     made = []
     for i, case in enumerate(exercise.large_cases(generator, bounds)):
         arguments = case.make(generator)
-        rows = max((a.shape[0] for a in arguments if isinstance(a, Large) and a.shape), default=0)
-        shape, computes = _output_shape(exercise, arguments, case), rows if exercise.computes else 0
-        made.append(LargeDrawn(case, arguments, seed + 97 * i, shape, by_element, computes))
+        tensors = [a for a in arguments if isinstance(a, Large)]
+        dtype = exercise.output_dtype or tensors[0].dtype
+        rows = max((a.shape[0] for a in tensors if a.shape), default=0) if exercise.computes else 0
+        made.append(LargeDrawn(
+            case, arguments, _output_shape(exercise, arguments, case), dtype,
+            configuration=i, computes=rows, seed=seed + 97 * i, by_element=by_element,
+        ))  # fmt: skip
     return made
 
 
-def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome], **device: int) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case.
+def finding(trials: Trials, plans: Plans, **device: int) -> Finding | None:
+    """What is wrong with an answer in cases of large sizes; None if nothing is, or if we cannot tell.
 
-    device: the `multiprocessors` of that on which they were made.
+    device: the `multiprocessors` of that on which the plans were made.
     """
-    for i, plan in plans.items():
-        if _is_its_fault(plan, runs, cases[i]):
-            return _about(runs.exercise, cases[i], **ended(plan, "plan"))
+    for drawn, plan in plans.items():
+        if _is_its_fault(plan, trials, drawn):
+            return _about(trials.exercise, drawn, **ended(plan, "plan"))
     traces = traces_of(plans)
-    for i, trace in traces.items():
+    for drawn, trace in traces.items():
         started = [launch.programs for launch in trace.launches]
-        if device and (found := other_programs(runs.exercise, cases[i].arguments, started, **device)):
-            return replace(found, case=cases[i].case.name)
-    return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
+        if device and (found := other_programs(trials.exercise, drawn.arguments, started, **device)):
+            return replace(found, case=drawn.case.name)
+    return _run(trials, traces) if traces else None
 
 
 def _by_element(exercise: Exercise) -> bool:
@@ -156,35 +154,34 @@ def _picked(output, pick: int | None) -> torch.Tensor:
     return output if pick is None else output[pick]
 
 
-def _run(runs: Runs, cases: list[LargeDrawn], traces: list[Trace]) -> Finding | None:
-    packer, asked, exercise = Packer(), [], runs.exercise
-    dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
-    for drawn, trace, dtype in zip(cases, traces, dtypes):
+def _run(trials: Trials, traces: dict[LargeDrawn, Trace]) -> Finding | None:
+    packer, asked, cases, exercise = Packer(), [], [*traces], trials.exercise
+    for drawn, trace in traces.items():
         inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span, a.whole) for a in drawn.tensors)
-        places, slot = packer.slot(8 * MOST_FOUND), packer.slot(dtype.itemsize * MOST_FOUND)
+        places, slot = packer.slot(8 * MOST_FOUND), packer.slot(drawn.dtype.itemsize * MOST_FOUND)
         starts = far_places(*drawn.size) if exercise.random else ()
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot, drawn.compared, drawn.computes, starts))
-    request = LargeRequest(runs.source, tuple(asked), named(runs.programs, traces))
-    outcome = runs.run(request, packer.tensors, packer.output_size)
+    request = LargeRequest(trials.source, tuple(asked), named(trials.programs, traces.values()))
+    outcome = trials.run(request, packer.tensors, packer.output_size)
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
             return None  # it took too much of our time or memory, for a size that we chose
         if report.error and report.error.kind in IN_THE_KERNEL:
             return _about(exercise, cases[i], trouble=report.error)
-        found = _judged(exercise, cases[i], asked[i], dtypes[i], report.value, outcome.output)
+        found = _judged(exercise, cases[i], asked[i], report.value, outcome.output)
         if found:
             return found
     return None
 
 
-def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, dtype, value, output: bytes) -> Finding | None:
+def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, value, output: bytes) -> Finding | None:
     if not isinstance(value, dict) or any(type(value.get(name)) is not int for name in ("elements", "stored", "found")):
         return None
     if left_out := _left_out(exercise, drawn, value):
         return Finding(*left_out, TOO_FEW, ADVICE, case=drawn.case.name)
     if not drawn.compared:
         return None
-    elements, columns = drawn.size
+    (elements, columns), dtype = drawn.size, drawn.dtype
     count = min(value["found"], MOST_FOUND)
     at = read_result(asked.places, output, torch.int64, (MOST_FOUND,))[:count]
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]
@@ -225,7 +222,7 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def _is_its_fault(plan: Report | Outcome, runs: Runs, drawn: LargeDrawn | Drawn) -> bool:
+def _is_its_fault(plan: Report | Outcome, trials: Trials, drawn: Drawn) -> bool:
     """Whether the answer is why a plan failed, at a size that we chose, and not one of our limits, which is noted.
 
     Where each element is read once, a program holds whole rows, and no block holds several of the longest ones.
@@ -233,13 +230,13 @@ def _is_its_fault(plan: Report | Outcome, runs: Runs, drawn: LargeDrawn | Drawn)
     if isinstance(plan, Outcome) or plan.error is None:
         return has_ended(plan)
     error = plan.error
-    if error.kind == "compile" and runs.exercise.reads_per_element == 1 and "maximum tensor numel" in error.message:
+    if error.kind == "compile" and trials.exercise.reads_per_element == 1 and "maximum tensor numel" in error.message:
         return False
     ours = error.message if error.kind in OUR_KINDS else ""
     if error.kind == "memory" or re.search("memory|allocate", error.message):
         ours = "it needs too much memory"
     if ours:
-        runs.unjudged.setdefault(ours, drawn.case.name)
+        trials.unjudged.setdefault(ours, drawn.case.name)
     return not ours
 
 
@@ -319,11 +316,11 @@ def _reached(trials: Trials) -> dict[str, int]:
     return {name: sorted(each)[-FEW:][0] for name, each in sizes.items()}
 
 
-def finding_beyond(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
-    for i, plan in plans.items():
-        if _is_its_fault(plan, trials, cases[i]):
-            return diagnose(trials.unplanned(cases[i], plan, True))
-    seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
+def finding_beyond(trials: Trials, plans: Plans) -> Finding | None:
+    """What is wrong with an answer in such cases; None if nothing is, or if they take too long."""
+    for drawn, plan in plans.items():
+        if _is_its_fault(plan, trials, drawn):
+            return diagnose(trials.unplanned(drawn, plan, True))
+    seen = trials.replay({drawn: (drawn, trace) for drawn, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)
     return next((each for each in found if each and each.slug not in OUR_LIMITS), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -30,25 +30,21 @@ MAX_VARIED = 10_000  # elements of the case that is replayed with other values o
 
 @dataclass(eq=False)
 class Drawn:
-    """A case with its arguments and the expected output."""
+    """A call: a case with its arguments, and the expected output, where it is known before."""
 
     case: Case
     arguments: tuple
-    expected: torch.Tensor
+    shape: tuple[int, ...] | None  # of a right output; None: unknown
     dtype: torch.dtype  # of a right output
+    expected: torch.Tensor | None = None
     poison: str = "nan"
     configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
     variants: bool = False  # whether its plan has the programs with other values of autotuned constants
 
     @property
-    def shape(self) -> torch.Size:
-        """Of a right output."""
-        return self.expected.shape
-
-    @property
-    def tensors(self) -> list[Strided]:
-        return [a for a in self.arguments if isinstance(a, Strided)]
+    def tensors(self) -> list[Strided | Large]:
+        return [a for a in self.arguments if isinstance(a, (Strided, Large))]
 
     @property
     def parts(self) -> float:
@@ -64,13 +60,14 @@ class Drawn:
 
     def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
-        return planned(self, self.configuration, source=source, variants=self.variants, **where)
+        return PlanCase(
+            without_values(self.arguments), self.configuration, source, pick=self.case.pick,
+            gradient=self.case.gradient, computes=self.computes, variants=self.variants, **where,
+        )  # fmt: skip
 
 
-def planned(drawn, configuration: int, **where) -> PlanCase:
-    """The plan of a Drawn or a large.LargeDrawn."""
-    case, arguments = drawn.case, without_values(drawn.arguments)
-    return PlanCase(arguments, configuration, pick=case.pick, gradient=case.gradient, computes=drawn.computes, **where)
+Reports = dict[int, Report | Outcome]  # by the number of a call
+Plans = dict[Drawn, Report | Outcome]
 
 
 def without_values(arguments: tuple) -> tuple:
@@ -96,34 +93,63 @@ def verdict_of(judgement, finding: Finding | None, cases: Iterable[CaseResult], 
     return Verdict(exercise.name, passed, **known | more, finding=finding, cases=tuple(cases))
 
 
-class Runs:
-    """The plans and replays of one answer. `traces` are those of the cases that could be planned.
+def has_ended(report: Report | Outcome) -> bool:
+    """Whether the process ended, used up its time or memory, or said what nobody can read.
+
+    Nothing is known of its later cases then, and they may have been wrong. A plan runs no kernel: those of right
+    answers take less than a tenth of their time.
+    """
+    return isinstance(report, Outcome) or bool(report.error) and report.error.kind == "garbled"
+
+
+def ended(report: Report | Outcome, stage: str = "replay") -> dict:
+    """The fields of an Observation of a case without a result."""
+    if isinstance(report, Outcome):
+        return {"stage": stage, "exceeded": report.exceeded, "death": report.death}
+    return {"stage": stage, "trouble": report.error or Trouble("garbled", message="no trace, and no result")}
+
+
+class Trials:
+    """What an answer does with the cases of its exercise. `traces` are those of the cases that could be planned.
 
     programs: those that any trace names, by digest. The judge only carries them.
     """
+
+    planner = PlanRequest
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source, self.seed = judge, exercise, source, seed
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, Trace] = {}
+        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
         self.unjudged: dict[str, str] = {}  # by the reason: the first call that could not be judged
         # What plans found, by sources: one may not speak for another.
-        self.known: dict[tuple[str, ...] | None, tuple[Found, ...]] = {}
+        self.known: dict[tuple[str, ...], tuple[Found, ...]] = {}
+        self.cases = self.draw()
+
+    def draw(self) -> list[Drawn]:
+        """The calls of all cases."""
+        cases = self.exercise.cases_of(torch.Generator().manual_seed(self.seed), self.on_gpu)
+        made = [self.drawn(case, i) for i, case in enumerate(cases)]
+        by_size = sorted(made, key=lambda drawn: -drawn.expected.numel())
+        for number, drawn in enumerate(by_size):
+            drawn.configuration = number  # so the large cases have different ones
+        for varied in [drawn for drawn in by_size if 1 < drawn.expected.numel() <= MAX_VARIED][:1]:
+            varied.variants = True
+        return made
 
     def run(self, *request, **how) -> Outcome:
         """Runs one job, see Judge.run."""
         return self.judge.run(self.exercise, *request, **how)
 
-    def ask(self, request) -> dict[int, Report | Outcome]:
+    def ask(self, request: PlanRequest) -> Reports:
         """Of a request for plans: by case, its report, or, for the case that ended the process, how it ended."""
-        sources = getattr(request, "sources", None)
-        if sources in self.known:
-            request = replace(request, known=self.known[sources])
+        request = replace(request, known=self.known.get(request.sources, ()))
         outcome = self.run(request)
         for report in outcome.reports:
             if report.found:
-                self.known[sources] = (*self.known.get(sources, ()), *report.found)
+                self.known[request.sources] = (*self.known.get(request.sources, ()), *report.found)
         plans = outcome.by_case(len(request.cases))
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
@@ -158,50 +184,17 @@ class Runs:
         }
         return seen, bool(outcome.exceeded)
 
-    def seen(self, drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot):
-        raise NotImplementedError
-
-
-def has_ended(report: Report | Outcome) -> bool:
-    """Whether the process ended, used up its time or memory, or said what nobody can read.
-
-    Nothing is known of its later cases then, and they may have been wrong. A plan runs no kernel: those of right
-    answers take less than a tenth of their time.
-    """
-    return isinstance(report, Outcome) or bool(report.error) and report.error.kind == "garbled"
-
-
-def ended(report: Report | Outcome, stage: str = "replay") -> dict:
-    """The fields of an Observation of a case without a result."""
-    if isinstance(report, Outcome):
-        return {"stage": stage, "exceeded": report.exceeded, "death": report.death}
-    return {"stage": stage, "trouble": report.error or Trouble("garbled", message="no trace, and no result")}
-
-
-class Trials(Runs):
-    """What an answer does with the cases of its exercise."""
-
-    def __init__(self, judge, exercise: Exercise, source: str, seed: int):
-        super().__init__(judge, exercise, source, seed)
-        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
-        cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
-        self.cases = [self.drawn(case, i) for i, case in enumerate(cases)]
-        by_size = sorted(self.cases, key=lambda drawn: -drawn.expected.numel())
-        for number, drawn in enumerate(by_size):
-            drawn.configuration = number  # so the large cases have different ones
-        for varied in [drawn for drawn in by_size if 1 < drawn.expected.numel() <= MAX_VARIED][:1]:
-            varied.variants = True
-
     def drawn(self, case: Case, number: int, **how) -> Drawn:
         """A case with arguments. number: another one for each case. how: other fields of Drawn."""
         generator = torch.Generator().manual_seed(self.seed + number)
         made = case.make(generator)
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
-        values = _values(arguments)
+        values = values_of(arguments)
         rows = [v.shape[0] or 1 for v in values if isinstance(v, torch.Tensor) and v.ndim and self.exercise.computes]
         dtype = values[case.gradient].dtype if case.gradient is not None else self.exercise.output_dtype
         dtype = dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
-        return Drawn(case, arguments, self.exercise.expected(case, values), dtype, computes=max(rows, default=0), **how)
+        expected = self.exercise.expected(case, values)
+        return Drawn(case, arguments, expected.shape, dtype, expected, computes=max(rows, default=0), **how)
 
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
@@ -217,11 +210,11 @@ class Trials(Runs):
         launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
         return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
-    def plan(self, sources: list[str], cases: list[Drawn], of: list[int] | None = None) -> dict[int, Report | Outcome]:
+    def plan(self, sources: list[str], cases: Sequence[Drawn], of: list[int] | None = None) -> Reports:
         """As `ask`. of: for each case, the number of the source that it calls."""
         numbers = of or [0] * len(cases)
         described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
-        return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described))
+        return self.ask(self.planner(tuple(sources), self.exercise.entry, described))
 
     def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
         """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
@@ -293,7 +286,7 @@ class Trials(Runs):
         got = read_result(slot, output, drawn.dtype, drawn.shape)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
         of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
-        sums = self.exercise.sums(*_values(drawn.arguments), **of) if self.exercise.sums else None
+        sums = self.exercise.sums(*values_of(drawn.arguments), **of) if self.exercise.sums else None
         bound = self.exercise.bounds[drawn.dtype].of_exponents(drawn.largest).of_sums(sums)
         return Comparison(got, drawn.expected.double(), bound, flat)
 
@@ -315,13 +308,13 @@ class Trials(Runs):
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=shape, **seen)
 
 
-def _values(arguments: tuple) -> list:
+def values_of(arguments: tuple) -> list:
     return [a.values if isinstance(a, Strided) else a for a in arguments]
 
 
-def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, Trace]:
-    """The traces among plans that lead to a result, by case."""
-    return {i: trace for i, plan in plans.items() if (trace := trace_of(plan))}
+def traces_of(plans: dict) -> dict:
+    """The traces among plans that lead to a result, by the same keys."""
+    return {key: trace for key, plan in plans.items() if (trace := trace_of(plan))}
 
 
 def trace_of(plan: Report | Outcome | None) -> Trace | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass, replace
+from functools import cached_property
 
 import torch
 
@@ -11,7 +12,7 @@ from ..answer import is_starter
 from ..box.wire.answers import Report, Trouble
 from ..box.wire.requests import ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose, in_common
-from ..exercises.spec import Exercise
+from ..exercises.spec import Exercise, Mistake
 from ..verdict import CaseResult, Finding, Verdict
 from .differences import blames_a_difference
 from .trials import verdict_of
@@ -36,7 +37,7 @@ class ValueJudgement:
         reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
-        finding = self._one_mistake() or next((f for f in findings if f), None)
+        finding = next((f for f in findings if f), None)
         if finding is None and len(findings) < len(self.cases):
             raise RuntimeError("a case was not judged")
         if finding and not self.exercise.accept:
@@ -121,13 +122,13 @@ class ValueJudgement:
             slug = "wrong-shape" if type(got) in (int, float, list, dict) else "wrong-dtype"
             both = isinstance(got, dict) and isinstance(expected, dict)
             return Finding("wrong-value" if both else slug, happened, advice=advice)
-        key, got, expected, *computed = _where_they_differ(
-            got, expected, *(self._mistaken(mistake, index) for mistake in self.exercise.mistakes)
-        )
+        likely = self._likely_mistakes
+        computed = (self._mistaken(mistake, index) for mistake in likely)
+        key, got, expected, *computed = _where_they_differ(got, expected, *computed)
         if type(got) not in (int, float):
             return Finding("wrong-dtype", happened, advice="return numbers.")
-        for mistake, value in zip(self.exercise.mistakes, computed, strict=True):
-            if same(got, value) and value != expected and self._likely(mistake):
+        for mistake, value in zip(likely, computed, strict=True):
+            if same(got, value) and value != expected:
                 return Finding(mistake.slug, happened, mistake.explanation, _lower(mistake.advice))
         means, advice = "", "calculate this case by hand, step by step."
         if self.exercise.explain and type(got) in (int, float):
@@ -143,34 +144,26 @@ class ValueJudgement:
             (failing if found else passing).append(list(_facts(self.exercise.parameters, arguments)))
         return in_common(failing, passing) if len(failing) > 1 else ""
 
-    def _likely(self, mistake) -> bool:
-        """Whether the mistake explains most of what is wrong, and would make nothing wrong that is right.
+    @cached_property
+    def _likely_mistakes(self) -> list[Mistake]:
+        """Those that explain most of what is wrong, and would make nothing wrong that is right; that with most cases
+        first. By chance a mistake gives the same number in one case."""
+        votes = [(self._votes(mistake), mistake) for mistake in self.exercise.mistakes]
+        return [mistake for of, mistake in sorted(votes, key=lambda each: -each[0]) if of > 0]
 
-        By chance a mistake gives the same number in one case.
-        """
-        balance = 0  # of the cases that it explains
+    def _votes(self, mistake: Mistake) -> int:
+        """How many more wrong cases the mistake explains than it leaves; 0 if it would make a right one wrong."""
+        balance = 0
         for index, got in self.values.items():
             expected, mistaken = self._reference(index), self._mistaken(mistake, index)
             if same(got, expected):
                 if mistaken != expected:
-                    return False
+                    return 0
                 continue
             if isinstance(expected, dict) and _other_form(got, expected) == "":
                 _, got, expected, mistaken = _where_they_differ(got, expected, mistaken)
             balance += 1 if same(got, mistaken) else -1
-        return balance > 0
-
-    def _one_mistake(self) -> Finding | None:
-        """The known mistake that explains every case, reported for the first case that is wrong."""
-        values = self.values
-        if self.exercise.accept or len(values) < len(self.cases):
-            return None
-        wrong = [i for i, got in values.items() if not same(got, self._reference(i))]
-        for mistake in self.exercise.mistakes:
-            if wrong and all(same(got, self._mistaken(mistake, i)) for i, got in values.items()):
-                finding = self._wrong(wrong[0], values[wrong[0]], self._reference(wrong[0]))
-                return replace(finding, means=mistake.explanation, advice=_lower(mistake.advice), slug=mistake.slug)
-        return None
+        return balance
 
 
 def _facts(names: Sequence[str], arguments: Sequence) -> Iterator[str]:

@@ -25,7 +25,7 @@ from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
 from ..wire.answers import MAX_CONSTANT, Report, Trace
-from ..wire.requests import TRACED, Decoy, JaxCase
+from ..wire.requests import TRACED, Decoy, PlanCase
 from .job import Job, Refused, learner_function
 from .recorder import HostArithmetic, Launches, Recorder
 from .replay import decoys
@@ -42,9 +42,9 @@ def run(job: Job) -> None:
     jax_cpu.at_once = jax_cpu.later  # a launch on numbers that are known now is a step, too
     launches = Launches(job.backend)
     launches.install()
-    function = learner_function(job.request.source, job.request.entry)
+    function = learner_function(job.request.sources[0], job.request.entry)
 
-    def planned(case: JaxCase) -> Report:
+    def planned(case: PlanCase) -> Report:
         launches.configuration = case.configuration
         trace = _trace(function, case, launches)
         return Report(trace=trace, programs=launches.programs.unsent(trace))
@@ -52,10 +52,9 @@ def run(job: Job) -> None:
     job.each(planned)
 
 
-def _trace(function, case: JaxCase, launches: Launches) -> Trace:
+def _trace(function, case: PlanCase, launches: Launches) -> Trace:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
     given = [each for each in case.arguments if isinstance(each, Decoy)]
-    given += [case.cotangent] if case.part == "gradient" else []
     # A number is one of Python's, whose dtype is weak.
     forms = [0 if g == TRACED else jax.ShapeDtypeStruct(g.shape, jnp.dtype(g.dtype)) for g in given]
     program = jax.jit(_traced(function, case)).trace(*forms).jaxpr
@@ -77,12 +76,13 @@ def _trace(function, case: JaxCase, launches: Launches) -> Trace:
         launches.recorder = None
 
 
-def _traced(function, case: JaxCase):
+def _traced(function, case: PlanCase):
     """What JAX traces: the function itself, or one part of jax.value_and_grad of it, weighted by the cotangent."""
+    arguments = case.arguments[: -1 if case.part == "gradient" else None]
 
     def given(inputs) -> list:
         waiting = iter(inputs)
-        return [next(waiting) if isinstance(each, Decoy) else each for each in case.arguments]
+        return [next(waiting) if isinstance(each, Decoy) else each for each in arguments]
 
     def plain(*inputs):
         result = function(*given(inputs))

@@ -94,6 +94,7 @@ class PlanCase:
     times: int = 1  # calls; the first trace that is not as the one before it is reported
     operator: bool = False  # only asks whether torch accepts the function as an operator, see inside.operators
     variants: bool = False  # the programs with other values of autotuned constants are asked for, too
+    part: str = "result"  # of a function of JAX arrays, see JaxPlanRequest
 
 
 @dataclass(frozen=True)
@@ -230,29 +231,17 @@ class ValueRequest:
 
 
 @dataclass(frozen=True)
-class JaxCase:
-    """One call to trace. Each Number is a Python number, and part of the trace. The inputs of the trace are the Decoys,
-    TRACED among them, in their order, and for a gradient the cotangent after them.
+class JaxPlanRequest(PlanRequest):
+    """As a PlanRequest, for a function of JAX arrays, with one source and no worlds.
 
-    part: "result" of the function; "value" or "gradient" of jax.value_and_grad of the sum of its result times the
-    cotangent, with respect to the first argument.
+    Of a case counts: each Number is a Python number, and part of the trace. The inputs of the trace are the Decoys,
+    TRACED among them, in their order. part: "result" of the function; "value" or "gradient" of jax.value_and_grad of
+    the sum of its result times a cotangent, with respect to the first argument. A gradient's last argument is the
+    cotangent.
     """
-
-    arguments: tuple[Decoy | Number, ...]
-    cotangent: Decoy | None = None
-    part: str = "result"
-    configuration: int = 0  # see PlanCase
-
-
-@dataclass(frozen=True)
-class JaxPlanRequest:
-    """Trace a function of JAX arrays, and report the trace of each case. A ReplayRequest runs it."""
 
     kind: ClassVar[str] = "jax-plan"
     needs: ClassVar[str] = "jax"
-    source: str
-    entry: str
-    cases: tuple[JaxCase, ...]
 
 
 Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
