@@ -36,7 +36,7 @@ def test_an_access_outside_of_a_tensor_of_any_rank_is_explained(shape):
     for stride, block, place, strided in places:
         if place == "gap" and len(shape) < 2:
             continue
-        index = None if place == "before the start" else (7,) * len(shape)
+        index = () if place == "before the start" else (7,) * len(shape)
         lane = (0,) * len(block)
         fault = Fault("load", "kernel", (7, 0, 0), block, lane, 1, 3, "…", "x_ptr", shape, stride, 7, index, place, 1)
         happened, means, attempt = advice.outside(fault, strided=strided)
