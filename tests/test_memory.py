@@ -168,7 +168,7 @@ def test_a_descriptor_is_not_read_at_an_offset_between_units_of_16_bytes():
     x, y = torch.rand(16, 16), torch.zeros(8, 8)
     k[(1,)](x, y, 16, START=4, B=8)
     assert torch.equal(y, x[1:9, 4:12])
-    with pytest.raises(records.IllegalInstruction, match="illegal instruction.*multiple of 16 bytes") as error:
+    with pytest.raises(records.IllegalInstruction, match="A GPU stops the kernel.*multiple of 16 bytes") as error:
         k[(1,)](x, y, 16, START=3, B=8)
     assert error.value.code.startswith("v = d.load") and error.value.program == (0, 0, 0)
 
@@ -596,7 +596,7 @@ def test_libdevice(name):
 
 def test_device_assert_says_who_failed():
     k = body("p = tl.program_id(0)", 'tl.device_assert(p < 2, "too many programs")', "tl.store(x + p, 1.0)")
-    with watch(), pytest.raises(records.DeviceAssert, match=r"too many programs in k, program \(2, 0, 0\)"):
+    with watch(), pytest.raises(records.DeviceAssert, match="too many programs. In k, program 2, line"):
         k[(4,)](torch.zeros(4), None, 0, B=1)
 
 
@@ -618,7 +618,7 @@ def k(x, B: tl.constexpr):
 """
     x = torch.zeros(16, 16)
     x[9, 2] = 8
-    with watch(), pytest.raises(records.DeviceAssert, match=r"too large in k, program \(9, 0, 0\)"):
+    with watch(), pytest.raises(records.DeviceAssert, match="too large. In k, program 9, line"):
         kernel(text)[(16,)](x, B=16)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
-from workshop.advice import VERBS, outside
+from workshop import advice
 
 from .values import quotient
 
@@ -47,8 +47,9 @@ class Fault(IndexError):
     masked: bool = False
 
     def __post_init__(self):
-        in_a_gap = self.place == "gap"
-        if self.kind not in VERBS or len(self.lane) != len(self.block) or in_a_gap and not (self.index and self.stride):
+        fit = len(self.lane) == len(self.block) and len(self.stride) == len(self.shape)
+        placed = self.place != "gap" or self.index and self.shape
+        if self.kind not in advice.VERBS or not (self.program and fit and placed):
             raise ValueError("a fault that cannot be")
 
     @property
@@ -57,24 +58,24 @@ class Fault(IndexError):
         return functools.reduce(lambda number, axis: number * axis[0] + axis[1], zip(self.block, self.lane), 0)
 
     def __str__(self) -> str:
-        return f"{outside(self)[0]} In {self.kernel}, line {self.line or '?'}: {self.code}"
+        return f"{advice.outside(self)[0]} In {self.kernel}, line {self.line or '?'}: {self.code}"
 
 
 class Stopped(Exception):
     """What a kernel must not do: `words`, which of its programs did, the line and its text. `kind`: its name."""
 
     kind = ""
-    told = "{} in {}, program {}. line {}: {}"
 
-    def __init__(self, words: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+    def __init__(self, words: str, kernel: str, program: tuple[int, ...], line: int, code: str):
         self.words, self.kernel, self.program, self.line, self.code = words, kernel, program, line, code
-        super().__init__(self.told.format(words or "the assertion failed", kernel, program, line, code))
+        who = f"{kernel}, program {advice.program_in_words(program)}" if program else kernel
+        super().__init__(f"{advice.stopped(self.kind, words)[0]} In {who}, line {line or '?'}: {code}")
 
 
 class FalsePromise(Stopped, ValueError):
     """A promise to the compiler is not true: tl.multiple_of, max_contiguous, max_constancy or assume."""
 
-    kind, told = "false-promise", "{} is not true in {}, program {}. line {}: {}"
+    kind = "false-promise"
 
 
 class NeverEnds(Stopped, RuntimeError):
@@ -92,7 +93,7 @@ class DeviceAssert(Stopped, AssertionError):
 class IllegalInstruction(Stopped, RuntimeError):
     """A card ends the kernel here with "an illegal instruction was encountered"."""
 
-    kind, told = "illegal-instruction", "illegal instruction: {} in {}, program {}. line {}: {}"
+    kind = "illegal-instruction"
 
 
 @dataclass(frozen=True)
