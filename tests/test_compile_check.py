@@ -356,6 +356,16 @@ def test_a_forged_finding_is_not_read(change):
         parse(json.dumps(report).encode())
 
 
+@pytest.mark.parametrize("change", [{"kind": "jump"}, {"program": []}, {"lane": []}, {"stride": []}, {"place": "gap"}])
+def test_a_fault_that_cannot_be_is_not_read(change):
+    fault = {"kind": "load", "kernel": "k", "program": [0], "block": [4], "lane": [3], "lanes": 1, "argument": "x"}
+    report = {"case": 0, "error": {"kind": "fault", "fault": fault | {"shape": [3], "stride": [1], "element": 3}}}
+    assert parse(json.dumps(report).encode())
+    report["error"]["fault"] |= change
+    with pytest.raises(ProtocolError):
+        parse(json.dumps(report).encode())
+
+
 def test_a_text_that_is_too_long_is_cut_before_it_is_sent():
     sent = Undefined("read", "k" * 101, "x", (0, 0, 0), 3, "c" * 401)
     (report,) = parse(encode(Report(0, result=RESULT, evidence=Evidence(undefined=(sent,)))))

@@ -87,7 +87,8 @@ def raced(race) -> tuple[str, str, str]:
     elif race.same_value:
         kind = "same-work"
     told = _TOLD["race"][kind]
-    first, second = map(program_in_words, (race.first, race.second))
+    axes = max([1, *(axis for each in (race.first, race.second) for axis, at in enumerate(each, 1) if at)])
+    first, second = (program_in_words(each, axes) for each in (race.first, race.second))
     words = {
         "argument": race.argument,
         "program": second,
@@ -180,9 +181,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
 
 
-def program_in_words(program: tuple[int, ...]) -> str:
-    """A program's place in its launch grid, without trailing zeros."""
-    while len(program) > 1 and program[-1] == 0:
+def program_in_words(program: tuple[int, ...], axes: int = 1) -> str:
+    """A program's place in its launch grid, without zeros that trail behind so many axes."""
+    while len(program) > axes and program[-1] == 0:
         program = program[:-1]
     return str(program[0]) if len(program) == 1 else str(tuple(program))
 
