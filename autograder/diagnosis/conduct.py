@@ -225,20 +225,15 @@ def misplaced(o: Observation) -> Finding | None:
     )
 
 
-def read_what_nothing_wrote(o: Observation) -> Finding | None:
-    found = next((each for each in o.evidence.undefined if each.kind == "read"), None)
-    if found is None:
+def undefined(o: Observation) -> Finding | None:
+    """A kernel read what nothing had written; or a value of lanes that a mask switched off was stored, or decided which
+    way a program went."""
+    kinds = {"read", "condition", "store"} if o.wrong else {"read", "condition"}
+    used = sorted((each for each in o.evidence.undefined if each.kind in kinds), key=lambda each: each.kind != "read")
+    if not used:
         return None
-    return Finding("uninitialised-read", *advice.undefined(found), **_at(found))
-
-
-def masked_lanes(o: Observation) -> Finding | None:
-    """A value of lanes that a mask switched off was stored, or decided which way a program went."""
-    kinds = {"condition", "store"} if o.wrong else {"condition"}
-    found = next((each for each in o.evidence.undefined if each.kind in kinds), None)
-    if found is None:
-        return None
-    return Finding("relies-on-masked-lanes", *advice.undefined(found), **_at(found))
+    slug = "uninitialised-read" if used[0].kind == "read" else "relies-on-masked-lanes"
+    return Finding(slug, *advice.undefined(used[0]), **_at(used[0]))
 
 
 def wrong_number_of_programs(o: Observation) -> Finding | None:
