@@ -38,10 +38,13 @@ FAULT = {
     "code": "x = tl.load(x_ptr + offsets)",
 }
 RACE = {
+    "kind": "write-write",
     "argument": "output_ptr",
+    "index": [0],
+    "first": [0, 0, 0],
+    "second": [1, 0, 0],
     "line": 14,
     "code": "tl.store(...)",
-    "programs": [0, 1],
     "elements": 256,
     "share": 0.5,
     "same_value": False,

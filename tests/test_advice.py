@@ -2,12 +2,13 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 import triton.language as tl
 
 from workshop import advice
-from workshop.executor.records import Fault
+from workshop.executor.records import Fault, Race
 
 
 def test_advice_names_functions_that_triton_has():
@@ -36,8 +37,15 @@ def test_an_access_outside_of_a_tensor_of_any_rank_is_explained(shape):
     for stride, block, place, strided in places:
         if place == "gap" and len(shape) < 2:
             continue
-        index = None if place == "before the start" else (7,) * len(shape)
+        index = () if place == "before the start" else (7,) * len(shape)
         lane = (0,) * len(block)
         fault = Fault("load", "kernel", (7, 0, 0), block, lane, 1, 3, "…", "x_ptr", shape, stride, 7, index, place, 1)
         happened, means, attempt = advice.outside(fault, strided=strided)
         assert "x_ptr" in happened and means and attempt
+
+
+def test_the_programs_of_a_race_are_told_by_as_many_axes():
+    race = Race("write-write", "x", (0,), (0, 0, 0), (7, 1, 0), False, 3, "…", 2, 0.5, 2)
+    assert advice.raced(race)[0] == "Programs (0, 0) and (7, 1) both write to x, 2 elements in all."
+    assert advice.raced(replace(race, second=(7, 0, 0)))[0].startswith("Programs 0 and 7 both")
+    assert advice.raced(replace(race, first=()))[0].startswith("Program (7, 1) and several others both")

@@ -21,7 +21,6 @@ from autograder.box.wire.answers import (
     Trace,
     Trouble,
     Tuned,
-    Undefined,
     digest_of,
     encode,
     parse,
@@ -31,6 +30,7 @@ from autograder.diagnosis.conduct import refused
 from autograder.exercises import find
 from autograder.judge import compiling
 from autograder.judge.trials import Trials
+from workshop.executor.records import Undefined
 
 TESTS = Path(__file__).parent
 RIGHT = (TESTS / "right" / "vector_add" / "plain.py").read_text()
@@ -349,9 +349,27 @@ def test_a_program_has_the_name_of_its_text():
 )
 def test_a_forged_finding_is_not_read(change):
     undefined = Undefined("read", "k", "x", (0, 0, 0), 3, "code")
-    evidence = Evidence(undefined=(replace(undefined, **change),))
+    report = json.loads(encode(Report(0, result=RESULT, evidence=Evidence(undefined=(undefined,)))))
+    assert parse(json.dumps(report).encode())
+    report["evidence"]["undefined"][0] |= change
     with pytest.raises(ProtocolError):
-        parse(encode(Report(0, result=RESULT, evidence=evidence)))
+        parse(json.dumps(report).encode())
+
+
+@pytest.mark.parametrize("change", [{"kind": "jump"}, {"program": []}, {"lane": []}, {"stride": []}, {"place": "gap"}])
+def test_a_fault_that_cannot_be_is_not_read(change):
+    fault = {"kind": "load", "kernel": "k", "program": [0], "block": [4], "lane": [3], "lanes": 1, "argument": "x"}
+    report = {"case": 0, "error": {"kind": "fault", "fault": fault | {"shape": [3], "stride": [1], "element": 3}}}
+    assert parse(json.dumps(report).encode())
+    report["error"]["fault"] |= change
+    with pytest.raises(ProtocolError):
+        parse(json.dumps(report).encode())
+
+
+def test_a_text_that_is_too_long_is_cut_before_it_is_sent():
+    sent = Undefined("read", "k" * 101, "x", (0, 0, 0), 3, "c" * 401)
+    (report,) = parse(encode(Report(0, result=RESULT, evidence=Evidence(undefined=(sent,)))))
+    assert report.evidence.undefined == (replace(sent, kernel="k" * 100, code="c" * 400),)
 
 
 def test_a_tensor_of_nothing_is_seen(judge):

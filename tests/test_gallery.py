@@ -6,6 +6,7 @@ Here a few wrong answers are judged, the same ones in every run; with GALLERY mo
 import linecache
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from known import called, part
 from said import SAID
 
 from autograder import cli
-from autograder.box.wire.answers import Evidence, Launch, Race, Result, Trace, Tuned
+from autograder.box.wire.answers import Evidence, Launch, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
@@ -26,6 +27,7 @@ from workshop import launching, sanitize, xray
 from workshop.backend import interpreting
 from workshop.compiling import CompileFailed
 from workshop.executor import without_native
+from workshop.executor.records import Race
 
 JUDGED = part(os.environ.get("GALLERY"))
 TESTS = Path(__file__).parent
@@ -219,16 +221,19 @@ def test_nan_everywhere_is_not_overflow():
     assert said(*nothing) == "nan"
 
 
+RACE = Race("write-write", "y_ptr", (0,), (0, 0, 0), (1, 0, 0), True, 3, "tl.store(…)")
+
+
 def test_overlapping_last_blocks_are_no_race_but_other_values_are():
-    race = dict(argument="y_ptr", line=3, code="tl.store(…)", programs=(0, 1), elements=212, share=0.7)
+    race = replace(RACE, elements=212, share=0.7, writers=2)
     right = lambda x: torch.softmax(x, 1)  # noqa: E731
     for same_value, slug in ((True, None), (False, "race")):
-        evidence = Evidence(launched=("kernel",), races=(Race(**race, same_value=same_value),))
+        evidence = Evidence(launched=("kernel",), races=(replace(race, same_value=same_value),))
         assert said(observed(RAGGED, right, evidence=evidence)) == slug
 
 
 def test_a_race_explains_the_time_that_the_largest_case_takes():
-    race = Race("y_ptr", 3, "tl.store(…)", (0, 1), elements=300, share=1.0, same_value=True, writers=4)
+    race = replace(RACE, elements=300, share=1.0, writers=4)
     seen = Evidence(launched=("kernel",), races=(race,))
     racing = observed(RAGGED, lambda x: torch.softmax(x, 1), evidence=seen)
     assert said(racing, observed(MANY, exceeded="time")) == "race"

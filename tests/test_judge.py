@@ -14,16 +14,13 @@ from autograder.box import Box, Outcome
 from autograder.box.wire import answers as messages
 from autograder.box.wire.answers import (
     Evidence,
-    Fault,
     Input,
     Operation,
     ProtocolError,
-    Race,
     Report,
     Result,
     Trace,
     Trouble,
-    Undefined,
     digest_of,
     encode,
     parse,
@@ -57,6 +54,7 @@ from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge
+from workshop.executor.records import Fault, Race, Undefined
 
 GALLERY = Path(__file__).parent
 CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
@@ -409,10 +407,10 @@ def test_tensors_and_results_arrive_as_they_were_packed():
 
 
 PLACE = 1000, (1000,), "past the end", 1
-FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, "x_ptr", (1000,), (1,), *PLACE, 12, "code")
+FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, 12, "code", "x_ptr", (1000,), (1,), *PLACE)
 RESULT = Result((3,), "float32", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
-RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
+RACE = Race("read-write", "output_ptr", (7,), (), (1, 0, 0), False, 14, "tl.store(...)", 256, 0.5, 3)
 EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, 7, True)
 
 

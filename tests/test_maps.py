@@ -7,12 +7,13 @@ import pytest
 import torch
 from probes import ROOT
 
-from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
+from autograder.box.wire.answers import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, error_map
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.tensors import poison
 from autograder.verdict import CaseResult, Finding, Verdict
+from workshop.executor.records import Fault
 
 SOFTMAX, SCALE = find("naive_softmax"), find("bug_hunt")
 

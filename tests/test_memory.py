@@ -168,7 +168,7 @@ def test_a_descriptor_is_not_read_at_an_offset_between_units_of_16_bytes():
     x, y = torch.rand(16, 16), torch.zeros(8, 8)
     k[(1,)](x, y, 16, START=4, B=8)
     assert torch.equal(y, x[1:9, 4:12])
-    with pytest.raises(records.IllegalInstruction, match="illegal instruction.*multiple of 16 bytes") as error:
+    with pytest.raises(records.IllegalInstruction, match="A GPU stops the kernel.*multiple of 16 bytes") as error:
         k[(1,)](x, y, 16, START=3, B=8)
     assert error.value.code.startswith("v = d.load") and error.value.program == (0, 0, 0)
 
@@ -183,7 +183,7 @@ def test_a_fault_says_what_where_and_by_whom():
     assert (fault.lane, fault.lanes) == ((232,), 24)
     assert (fault.element, fault.index, fault.place, fault.distance) == (1000, (1000,), "past the end", 1)
     assert (fault.line, fault.code) == (10, "tl.store(out_ptr + i, x + y)")
-    assert "'out_ptr'" in str(fault) and "line 10" in str(fault) and "program (3, 0, 0)" in str(fault)
+    assert str(fault).startswith("Program 3 writes outside of out_ptr: 24 lanes") and "In add, line 10: " in str(fault)
 
 
 def test_memory_is_not_touched_by_a_fault():
@@ -242,7 +242,7 @@ def test_both_directions_and_the_wrong_row():
     read = body("tl.store(y, tl.load(x + n))", parameters="x, y, n")
     x, y = torch.rand(10, 4), torch.zeros(1)
     for n, place, distance, index in [
-        (-1, "before the start", 1, None),
+        (-1, "before the start", 1, ()),
         (40, "past the end", 1, (10, 0)),
         (10**6, "past the end", 10**6 - 39, (250000, 0)),
         (2**31 - 1, "past the end", 2**31 - 40, (536870911, 3)),
@@ -277,7 +277,7 @@ def test_an_invented_pointer_belongs_to_nothing():
         fault = fault_of(
             body("tl.store(n.to(tl.int64).to(x.dtype), 1.0)", parameters="x, n")[(1,)], x, x.data_ptr()
         )
-    assert (fault.argument, fault.place) == (None, "nowhere") and "no tensor" in str(fault)
+    assert (fault.argument, fault.place) == ("", "nowhere") and "every tensor" in str(fault)
 
 
 def test_the_line_of_a_helper_function():
@@ -596,7 +596,7 @@ def test_libdevice(name):
 
 def test_device_assert_says_who_failed():
     k = body("p = tl.program_id(0)", 'tl.device_assert(p < 2, "too many programs")', "tl.store(x + p, 1.0)")
-    with watch(), pytest.raises(records.DeviceAssert, match=r"too many programs in k, program \(2, 0, 0\)"):
+    with watch(), pytest.raises(records.DeviceAssert, match="too many programs. In k, program 2, line"):
         k[(4,)](torch.zeros(4), None, 0, B=1)
 
 
@@ -618,7 +618,7 @@ def k(x, B: tl.constexpr):
 """
     x = torch.zeros(16, 16)
     x[9, 2] = 8
-    with watch(), pytest.raises(records.DeviceAssert, match=r"too large in k, program \(9, 0, 0\)"):
+    with watch(), pytest.raises(records.DeviceAssert, match="too large. In k, program 9, line"):
         kernel(text)[(16,)](x, B=16)
 
 

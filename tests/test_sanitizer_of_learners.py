@@ -55,8 +55,8 @@ def test_a_right_function_is_clean_and_its_result_is_there():
 MISTAKES = {
     "out of bounds": (lambda: doubled(torch.rand(1000), masked=False), "outside of x_ptr", "if MASKED else"),
     "unwritten": (lambda: doubled(torch.rand(1000), programs=7), "104 of 1,000 elements of the result, from [896]", ""),
-    "race": (lambda: maximum(torch.rand(1000), 8), "programs 0 and 7 touch out_ptr[0]", "tl.store(out_ptr"),
-    "undefined": (lambda: maximum(torch.rand(100), 1, filled=False), "that a mask has switched off", "else tl.load"),
+    "race": (lambda: maximum(torch.rand(1000), 8), "Programs 0 and 7 both write to out_ptr", "tl.store(out_ptr"),
+    "undefined": (lambda: maximum(torch.rand(100), 1, filled=False), "what a masked-off lane holds", "else tl.load"),
 }
 
 
@@ -85,7 +85,7 @@ def test_half_a_tensor_that_was_filled_is_defined_and_the_other_half_is_not():
         return added(torch.rand(128), out)
 
     assert sanitize(filled, 128).clean
-    assert "reads an element of out_ptr" in sanitize(filled, 64).problems[0].what
+    assert "reads elements of out_ptr" in sanitize(filled, 64).problems[0].what
 
 
 def test_errors_of_the_host_function_are_raised_as_they_are():

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from autograder import diagnosis, verdict
-from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
+from autograder.box.wire.answers import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, error_map, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Case, Strided
 from autograder.exercises.spec import Bound, Mistake
 from autograder.verdict import CaseResult, Finding, Slug, Verdict
+from workshop.executor.records import Fault
 
 EXERCISE = replace(
     find("bug_hunt"),

@@ -56,7 +56,7 @@ VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}
 
 
 def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str, str]:
-    """The same for an access outside of a tensor. fault: an executor.records.Fault, or what has its fields.
+    """The same for an access outside of a tensor. fault: an executor.records.Fault.
 
     ragged: whether blocks may end behind the tensors. strided: whether tensors have gaps between their rows.
     """
@@ -79,18 +79,44 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     return (happened, *_why_outside(fault, one, ragged, strided))
 
 
-def odd_step(shape, stride, block, steps) -> int | None:
+def raced(race) -> tuple[str, str, str]:
+    """The same for an executor.records.Race that `Launch.races_by_kind` has counted."""
+    kind = "write" if race.kind == "write-write" else "read"
+    if race.within:
+        kind += "-within"
+    elif race.same_value:
+        kind = "same-work"
+    told = _TOLD["race"][kind]
+    axes = max([1, *(axis for each in (race.first, race.second) for axis, at in enumerate(each, 1) if at)])
+    first, second = (program_in_words(each, axes) for each in (race.first, race.second))
+    words = {
+        "argument": race.argument,
+        "program": second,
+        "programs": f"Programs {first} and {second}" if race.first else f"Program {second} and several others",
+        "elements": f"{race.elements} element{'s' * (race.elements != 1)}",
+    }
+    return told["happened"].format(**words), told["means"], told["try"]
+
+
+def undefined(found) -> tuple[str, str, str]:
+    """The same for an executor.records.Undefined."""
+    told = _TOLD["undefined"]["read" if found.kind == "read" else "masked-off"]
+    words = vars(found) | {"program": program_in_words(found.program)}
+    return told["happened"].format(**words), told["means"], told["try"]
+
+
+def odd_step(access) -> int | None:
     """The first axis of a block along which the address grows by no stride of the tensor, a matrix or more."""
-    strides = [step for size, step in zip(shape, stride) if size > 1]
-    if len(strides) < 2 or len(steps) != len(block):
+    strides = [step for size, step in zip(access.shape, access.stride) if size > 1]
+    if len(strides) < 2 or len(access.steps) != len(access.block):
         return None
-    return next((i for i, s in enumerate(steps) if s and block[i] > 1 and s not in strides), None)
+    return next((i for i, s in enumerate(access.steps) if s and access.block[i] > 1 and s not in strides), None)
 
 
 def about_steps(access) -> tuple[str, str]:
-    """What a wrong step means and what to try; ("", "") where the steps are right. access: argument, shape, stride,
-    block and steps are its fields."""
-    axis = odd_step(access.shape, access.stride, access.block, access.steps)
+    """What a wrong step means and what to try; ("", "") where the steps are right. access: an executor.records.Steps,
+    or a Fault."""
+    axis = odd_step(access)
     if axis is None:
         return "", ""
     if tuple(access.steps) == (access.shape[0], 1) and len(access.shape) == 2:
@@ -155,9 +181,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
 
 
-def program_in_words(program: tuple[int, ...]) -> str:
-    """A program's place in its launch grid, without trailing zeros."""
-    while len(program) > 1 and program[-1] == 0:
+def program_in_words(program: tuple[int, ...], axes: int = 1) -> str:
+    """A program's place in its launch grid, without zeros that trail behind so many axes."""
+    while len(program) > axes and program[-1] == 0:
         program = program[:-1]
     return str(program[0]) if len(program) == 1 else str(tuple(program))
 

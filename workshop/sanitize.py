@@ -14,9 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map_only
 from triton.runtime.jit import KernelInterface
 
-from workshop import launching
-from workshop.advice import program_in_words
-from workshop.executor.records import Fault, Launch, Race, Undefined
+from workshop import advice, launching
+from workshop.executor.records import Fault, Launch
 from workshop.picture import count
 from workshop.short import own_lines
 from workshop.traffic import Recording
@@ -77,8 +76,13 @@ def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
         told, kind = error.told, "out of bounds" if isinstance(error, Fault) else "error"
         what = f"{told.happened.removesuffix('.')}. {told.means}".strip()
         problems.append(Problem(kind, what, told.line, told.code, told.attempt))
-    problems += [_of_undefined(each) for launch in watched.records for each in launch.undefined][:1]
-    problems += [_of_a_race(race) for launch in watched.records for race in launch.races][:1]
+    for each in [each for launch in watched.records for each in launch.undefined][:1]:
+        happened, means, attempt = advice.undefined(each)
+        problems.append(Problem("undefined", f"{happened} {means}", each.line, each.code, attempt))
+    for each in [race for launch in watched.records for race in launch.races_by_kind][:1]:
+        happened, means, attempt = advice.raced(each)
+        what = f"{happened} It begins at {each.argument}{list(each.index)}. {means}"
+        problems.append(Problem("race", what, each.line, each.code, attempt))
     if result is not None and not problems:
         problems += _unwritten(result, watched.memory)
     return Sanitized(result, watched.launches, tuple(problems))
@@ -137,28 +141,6 @@ class _Watched(Recording):
             if known is not None and known.numel():  # what the launch has written is defined
                 known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
         self.memory.launching = False
-
-
-def _of_a_race(race: Race) -> Problem:
-    element = f"{race.argument}{list(race.index)}"
-    first, second = (None if at is None else program_in_words(at) for at in (race.first, race.second))
-    if race.first == race.second:
-        who = f"two lanes of program {first} touch" if first else "several programs touch"
-    else:
-        who = f"programs {first or 'several'} and {second or 'several'} touch"
-    verbs = {"write-write": "both write", "read-write": "one reads, then the other writes",
-             "write-read": "one writes, then the other reads"}  # fmt: skip
-    what = f"{who} {element}, and nothing orders them: {verbs[race.kind]}. On a GPU either may come first."
-    return Problem("race", what, race.line, race.code, "let one program alone write each element.")
-
-
-def _of_undefined(each: Undefined) -> Problem:
-    if each.kind == "read":
-        what = f"program {program_in_words(each.program)} reads an element of {each.argument} that nothing has written."
-        return Problem("undefined", what, each.line, each.code, "write it first, or begin with torch.zeros.")
-    where = f"the value that it stores to {each.argument}" if each.kind == "store" else "a condition"
-    what = f"in program {program_in_words(each.program)}, {where} depends on lanes that a mask has switched off."
-    return Problem("undefined", what, each.line, each.code, "say what such a lane holds: tl.load(…, mask=…, other=…).")
 
 
 def _unwritten(result: Any, memory: _Memory) -> Iterator[Problem]:

@@ -75,7 +75,7 @@ def of_a_kernel(error: BaseException, kernel: JITFunction, headline: str = "is n
         found = refusal(error)
         line, told = found.line, advice.refused(found.message, found.construct, found.meant)
         code = linecache.getline(file, line).strip() if line else ""
-    elif line is None:
+    elif not line:
         line, code = _running(error, kernel)
     if isinstance(error, Fault):
         headline = f"{advice.VERBS[error.kind]} outside of {error.argument or 'every tensor'}"

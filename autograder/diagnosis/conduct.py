@@ -14,8 +14,9 @@ import torch
 import triton
 
 from workshop import advice
+from workshop.executor.records import Fault, Race, Undefined
 
-from ..box.wire.answers import Fault, Race, Trouble, Undefined
+from ..box.wire.answers import Trouble
 from ..exercises.cases import Strided, Tag
 from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many
@@ -185,41 +186,11 @@ def raced(o: Observation) -> Finding | None:
     race = next((r for r in o.evidence.races if _is_serious(r, o)), None)
     if race is None:
         return None
-    first, second = race.programs
-    programs = f"Programs {first} and {second}" if first >= 0 else f"Program {second} and several others"
-    if race.kind == "write-write" and race.within:
-        told = (
-            f"Two lanes of program {first} store different values to one element of {race.argument}.",
-            "The lanes of a program run on many threads. Which of them stores last differs from run to run.",
-            "give each element to one lane. To join values of several lanes, use tl.sum or tl.max before the store.",
-        )
-    elif race.within:
-        told = (
-            f"In program {first}, a lane reads an element of {race.argument} that another lane of the same program "
-            "wrote.",
-            "The lanes of a program run on many threads, and a number is stored by one thread and loaded by all. The "
-            "load can happen before the store.",
-            "keep the values in a variable. Or put tl.debug_barrier() between the store and the load.",
-        )
-    elif race.kind != "write-write":
-        told = (
-            f"{programs} use the same elements of {race.argument}: one reads what the other writes.",
-            "The programs of one launch run in any order and at the same time. The read can happen before the write.",
-            "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
-            'one ends. An atomic with sem="relaxed" orders nothing.',
-        )
-    else:
-        told = (
-            f"{programs} both write to {race.argument}, {many(race.elements, 'element', 'elements')} in all.",
-            "They write the same values, so the same work is done several times."
-            if race.same_value
-            else "Programs run in any order and at the same time. The last program to write wins, and which one that "
-            "is differs from run to run.",
-            f"give each element to one program, and compute the offsets from tl.program_id: {o.place_of_a_program}"
-            if o.comparison
-            else "give each element to one program: compute the offsets from tl.program_id.",
-        )
-    return Finding("race", *told, **_at(race))
+    happened, means, attempt = advice.raced(race)
+    if race.kind == "write-write" and not race.within and o.comparison:
+        place = f"compute the offsets from tl.program_id: {o.place_of_a_program}"
+        attempt = f"give each element to one program, and {place}"
+    return Finding("race", happened, means, attempt, **_at(race))
 
 
 def _is_serious(race: Race, o: Observation) -> bool:
@@ -254,34 +225,15 @@ def misplaced(o: Observation) -> Finding | None:
     )
 
 
-def read_what_nothing_wrote(o: Observation) -> Finding | None:
-    found = next((each for each in o.evidence.undefined if each.kind == "read"), None)
-    if found is None:
+def undefined(o: Observation) -> Finding | None:
+    """A kernel read what nothing had written; or a value of lanes that a mask switched off was stored, or decided which
+    way a program went."""
+    kinds = {"read", "condition", "store"} if o.wrong else {"read", "condition"}
+    used = sorted((each for each in o.evidence.undefined if each.kind in kinds), key=lambda each: each.kind != "read")
+    if not used:
         return None
-    return Finding(
-        "uninitialised-read",
-        f"Program {advice.program_in_words(found.program)} of {found.kernel} reads elements of {found.argument} that "
-        "nothing has written.",
-        "torch.empty gives memory as it was left behind: each element can hold any number, a different one next time.",
-        "allocate with torch.zeros if the kernel needs zeros there, or store before you load.",
-        **_at(found),
-    )
-
-
-def masked_lanes(o: Observation) -> Finding | None:
-    """A value of lanes that a mask switched off was stored, or decided which way a program went."""
-    kinds = {"condition", "store"} if o.wrong else {"condition"}
-    found = next((each for each in o.evidence.undefined if each.kind in kinds), None)
-    if found is None:
-        return None
-    return Finding(
-        "relies-on-masked-lanes",
-        "The result depends on what a masked-off lane holds.",
-        "Without other=…, the value of a masked-off lane of tl.load is undefined: on a GPU it can be any value.",
-        "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum. Where such a "
-        "lane has an element, repair the mask.",
-        **_at(found),
-    )
+    slug = "uninitialised-read" if used[0].kind == "read" else "relies-on-masked-lanes"
+    return Finding(slug, *advice.undefined(used[0]), **_at(used[0]))
 
 
 def wrong_number_of_programs(o: Observation) -> Finding | None:

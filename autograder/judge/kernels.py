@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from workshop.executor.facts import Unused
+
 from ..answer import is_starter
-from ..box.wire.answers import Input, Launch, Trace, Unused
+from ..box.wire.answers import Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise

@@ -69,11 +69,9 @@ def _remembered(backend: str, confined: bool, kind: str) -> Path:
 @functools.cache
 def _code() -> str:
     package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    rooms = package, package.parent / "workshop"
-    for file in sorted(each for room in rooms for ending in ("py", "toml") for each in room.rglob(f"*.{ending}")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    files = (each for room in (package, package.parent / "workshop") for each in room.rglob("*.*"))
+    ours = sorted(each for each in files if each.suffix in (".py", ".toml"))
+    return hashlib.sha256(b"".join(each.read_bytes() for each in ours)).hexdigest()
 
 
 _ROWS = """

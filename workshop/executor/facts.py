@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from . import program as ir
 from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, part, values
@@ -200,7 +200,8 @@ def about(program: Program) -> Facts:
 EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
 
 
-class Unused(NamedTuple):
+@dataclass(frozen=True)
+class Unused:
     """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
     the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits. name: of a

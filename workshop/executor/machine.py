@@ -254,7 +254,7 @@ class Machine:
 
     def _note_undefined(self, lanes: torch.Tensor) -> None:
         if lanes.any():
-            self.memory.undefined("condition", None, int(lanes.nonzero()[0][0]), self.where)
+            self.memory.undefined("condition", "", int(lanes.nonzero()[0][0]), self.where)
 
     def _fail(self, kind: type, words: str, bad: torch.Tensor, on=None):
         """Raise an error of `records` about the first running program for which `bad` is true, if there is one."""

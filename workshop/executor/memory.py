@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from .arithmetic import bits
-from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
+from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Steps, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
@@ -122,20 +122,21 @@ class Memory:
         launch.atomics += total * (kind == "atomic")
         launch.masked_lanes += total * access.size - sum(region.lanes for region in found)
         for region in found:
-            size = region.lanes * access.dtype.itemsize
-            for about in (launch, region.argument):
+            argument, size = region.argument, region.lanes * access.dtype.itemsize
+            for about in (launch, argument):
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses:
                 if kind == "load":
-                    region.argument.loaded += (region.spans(),)
+                    argument.loaded += (region.spans(),)
                 else:
-                    region.argument.stored += (region.spans(),)
-            if (key := (access.where, region.argument.name)) not in launch.steps:
-                launch.steps[key] = access.shape, access.steps
+                    argument.stored += (region.spans(),)
+            if (key := (access.where, argument.name)) not in launch.steps:
+                where = argument.name, *self.text(access.where), argument.shape, argument.stride
+                launch.steps[key] = Steps(*where, access.shape, access.steps)
             if self.watch.counts:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
-                launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
+                launch.accesses = hash((launch.accesses, argument.name, region.lanes, at))
 
     def _by_corners(self, access: Access) -> list[Region] | None:
         """The lanes of evenly spaced addresses, checked by the corners of each program's block; None if others."""
@@ -266,18 +267,18 @@ class Memory:
 
     # --- words for what was found -----------------------------------------------------------------------
 
-    def text(self, where) -> tuple[int | None, str]:
-        """The line of a location, and its text."""
-        return (where.line, linecache.getline(where.file, where.line).strip()) if where else (None, "")
+    def text(self, where) -> tuple[int, str]:
+        """The line of a location, and its text; 0 and "" if it is not known."""
+        return (where.line, linecache.getline(where.file, where.line).strip()) if where else (0, "")
 
-    def program_at(self, number: int) -> tuple[int, int, int] | None:
+    def program_at(self, number: int) -> tuple[int, ...]:
         """The place in the grid of a program of the batch."""
         return self.place(int(self.batch[number]))
 
-    def place(self, number: int) -> tuple[int, int, int] | None:
-        """The place in the grid of one of `programs`, by its number there; None for a negative number."""
+    def place(self, number: int) -> tuple[int, ...]:
+        """The place in the grid of one of `programs`, by its number there; () for a negative number."""
         if number < 0:
-            return None
+            return ()
         x, y, _ = self.launch.grid
         program = int(self.programs[number])
         return program % x, program // x % y, program // (x * y)
@@ -364,7 +365,7 @@ class Memory:
         if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
             self.undefined("read", region.argument.name, region.program_of(~good), region.access.where)
 
-    def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
+    def undefined(self, kind: str, argument: str, program: int, where) -> None:
         found = self.launch.undefined
         about = Undefined(kind, self.launch.kernel, argument, self.program_at(program), *self.text(where))
         known = {(each.kind, each.line, each.argument) for each in found}
@@ -512,8 +513,8 @@ class Memory:
             element = int(argument.storage.origin(region.at.expand(region.shape)[place]))
             element = (element * region.access.dtype.itemsize - argument.offset) // argument.itemsize
             programs = self.place(int(first[place])), self.place(int(second[place]))
-            equal = None if same is None else bool(same.expand(whole)[place])
-            about = kind, launch.kernel, argument.name, argument.index(element), *programs, equal
+            equal = same is not None and bool(same.expand(whole)[place])
+            about = kind, argument.name, argument.index(element), *programs, equal
             launch.races.append(Race(*about, *self.text(region.access.where)))
 
 

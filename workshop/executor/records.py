@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
+
+from workshop import advice
 
 from .values import quotient
 
@@ -14,55 +17,65 @@ WINDOW = 44  # bits of address space for each tensor, half of it before the tens
 NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
 
 
+@dataclass(unsafe_hash=True)
 class Fault(IndexError):
     """A load, store or atomic reached outside of its tensor: the first lane that did, before memory was touched.
 
     `element` counts elements of the tensor's dtype from its first one; `index` is its position in the tensor,
-    where a coordinate past `shape` is outside (None: before the start). `place` is "gap" (between the rows of
+    where a coordinate past `shape` is outside ((): before the start). `place` is "gap" (between the rows of
     a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
-    (the pointer belongs to no argument; then `argument` is None). `lanes`: how many lanes of that program are outside.
-    `steps`: see `regions.Access`. `masked`: whether the line has a mask, which these lanes pass.
+    (the pointer belongs to no argument; then `argument` is ""). `lanes`: how many lanes of that program are outside.
+    `steps`: see `regions.Access`. `masked`: whether the line has a mask, which these lanes pass. `line`: 0 if unknown.
     """
 
-    def __init__(self, kind: str, kernel: str, program: tuple[int, int, int], block: tuple[int, ...],
-                 lane: tuple[int, ...], lanes: int, line: int | None, code: str, argument: str | None = None,
-                 shape: tuple[int, ...] = (), stride: tuple[int, ...] = (), element: int = 0,
-                 index: tuple[int, ...] | None = None, place: str = "nowhere", distance: int = 0,
-                 steps: tuple[int, ...] = (), masked: bool = False):  # fmt: skip
-        self.kind, self.kernel, self.program, self.block = kind, kernel, program, block
-        self.lane, self.lanes, self.line, self.code = lane, lanes, line, code
-        self.argument, self.shape, self.stride = argument, shape, stride
-        self.element, self.index, self.place, self.distance, self.steps = element, index, place, distance, steps
-        self.masked = masked
-        super().__init__(str(self))
+    kind: str
+    kernel: str
+    program: tuple[int, ...]
+    block: tuple[int, ...]
+    lane: tuple[int, ...]
+    lanes: int
+    line: int = 0
+    code: str = ""
+    argument: str = ""
+    shape: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    element: int = 0
+    index: tuple[int, ...] = ()
+    place: str = "nowhere"
+    distance: int = 0
+    steps: tuple[int, ...] = ()
+    masked: bool = False
+
+    def __post_init__(self):
+        fit = len(self.lane) == len(self.block) and len(self.stride) == len(self.shape)
+        placed = self.place != "gap" or self.index and self.shape
+        if self.kind not in advice.VERBS or not (self.program and fit and placed):
+            raise ValueError("a fault that cannot be")
+
+    @property
+    def number(self) -> int:
+        """The lane, by its number in the block."""
+        return functools.reduce(lambda number, axis: number * axis[0] + axis[1], zip(self.block, self.lane), 0)
 
     def __str__(self) -> str:
-        where = f"line {self.line}: {self.code}" if self.line else "unknown line"
-        lane = self.lane[0] if len(self.lane) == 1 else self.lane
-        who = f"{self.kernel}, program {self.program}, element {lane} of its block"
-        many = f" and {self.lanes - 1} more" if self.lanes > 1 else ""
-        if self.argument is None:
-            return f"out-of-bounds {self.kind} in {who}{many}: a pointer to no tensor at all. {where}"
-        place = "in the gap between its rows" if self.place == "gap" else f"{self.distance} {self.place}"
-        what = f"'{self.argument}' of shape {self.shape}, stride {self.stride}"
-        return f"out-of-bounds {self.kind} in {who}{many}: element {self.element} of {what}, {place}. {where}"
+        return f"{advice.outside(self)[0]} In {self.kernel}, line {self.line or '?'}: {self.code}"
 
 
 class Stopped(Exception):
     """What a kernel must not do: `words`, which of its programs did, the line and its text. `kind`: its name."""
 
     kind = ""
-    told = "{} in {}, program {}. line {}: {}"
 
-    def __init__(self, words: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+    def __init__(self, words: str, kernel: str, program: tuple[int, ...], line: int, code: str):
         self.words, self.kernel, self.program, self.line, self.code = words, kernel, program, line, code
-        super().__init__(self.told.format(words or "the assertion failed", kernel, program, line, code))
+        who = f"{kernel}, program {advice.program_in_words(program)}" if program else kernel
+        super().__init__(f"{advice.stopped(self.kind, words)[0]} In {who}, line {line or '?'}: {code}")
 
 
 class FalsePromise(Stopped, ValueError):
     """A promise to the compiler is not true: tl.multiple_of, max_contiguous, max_constancy or assume."""
 
-    kind, told = "false-promise", "{} is not true in {}, program {}. line {}: {}"
+    kind = "false-promise"
 
 
 class NeverEnds(Stopped, RuntimeError):
@@ -80,7 +93,7 @@ class DeviceAssert(Stopped, AssertionError):
 class IllegalInstruction(Stopped, RuntimeError):
     """A card ends the kernel here with "an illegal instruction was encountered"."""
 
-    kind, told = "illegal-instruction", "illegal instruction: {} in {}, program {}. line {}: {}"
+    kind = "illegal-instruction"
 
 
 @dataclass(frozen=True)
@@ -88,19 +101,27 @@ class Race:
     """One element that two programs of a launch touched, at least one of them writing, and that nothing orders.
 
     `kind` is "write-write", "read-write" (read first) or "write-read" (written first). `same_value` says of a
-    write-write race whether both wrote the same bits. A program that is None means several. If both programs are the
-    same, two lanes of it touched the element.
+    write-write race whether both wrote the same bits. A program that is () means several. If both programs are the
+    same, two lanes of it touched the element. `Launch.races_by_kind` counts: how many elements of the argument were
+    written more than once, which share of all that is, and the most writes to one element.
     """
 
     kind: str
-    kernel: str
     argument: str
     index: tuple[int, ...]
-    first: tuple[int, int, int] | None
-    second: tuple[int, int, int] | None
-    same_value: bool | None
-    line: int | None
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    same_value: bool
+    line: int
     code: str
+    elements: int = 0
+    share: float = 0.0
+    writers: int = 0
+
+    @property
+    def within(self) -> bool:
+        """Whether lanes of one program race, not programs."""
+        return self.first == self.second
 
 
 @dataclass(frozen=True)
@@ -108,15 +129,28 @@ class Undefined:
     """The kernel used what nothing defined.
 
     kind: "read" (a load of an element that nothing wrote), "store" or "condition" (they depend on lanes of a load that
-    its mask switched off). argument: the tensor that was read or written.
+    its mask switched off). argument: the tensor that was read or written; "" for a condition.
     """
 
     kind: str
     kernel: str
-    argument: str | None
-    program: tuple[int, int, int]
-    line: int | None
+    argument: str
+    program: tuple[int, ...]
+    line: int
     code: str
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a line goes through a tensor: the shape of its block, and the steps of `regions.Access`."""
+
+    argument: str
+    line: int
+    code: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    block: tuple[int, ...]
+    steps: tuple[int, ...]
 
 
 class Storage:
@@ -282,10 +316,10 @@ class Argument:
             elements = elements - row * stride
         return good & (elements < self.solid) if self.levels else good
 
-    def index(self, element: int) -> tuple[int, ...] | None:
-        """Coordinates of the element at that distance from the first; None before the start."""
+    def index(self, element: int) -> tuple[int, ...]:
+        """Coordinates of the element at that distance from the first; () before the start."""
         if element < 0:
-            return None
+            return ()
         coordinates = [0] * len(self.shape)
         for axis in sorted(range(len(self.shape)), key=lambda axis: -self.stride[axis]):
             if self.stride[axis] > 0:
@@ -328,8 +362,7 @@ class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
     `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `storing`: by
-    program, whether it stored an element. `steps`: by line and argument, the shape of the block and the steps of
-    `regions.Access`.
+    program, whether it stored an element. `steps`: by line and argument.
     """
 
     kernel: str
@@ -345,4 +378,19 @@ class Launch:
     races: list[Race] = field(default_factory=list)
     undefined: list[Undefined] = field(default_factory=list)
     storing: torch.Tensor | None = None
-    steps: dict[tuple, tuple] = field(default_factory=dict)
+    steps: dict[tuple, Steps] = field(default_factory=dict)
+
+    @property
+    def races_by_kind(self) -> list[Race]:
+        """The first race of each argument and kind, between programs and within one; with counts, which need `reads`
+        and `writes`."""
+        found: dict[tuple, Race] = {}
+        for race in self.races:
+            key = race.argument, race.kind, race.within
+            if key in found:
+                found[key] = replace(found[key], same_value=found[key].same_value and race.same_value)
+                continue
+            writes = self.arguments[race.argument].writes
+            several, most = int((writes > 1).sum()), int(writes.max(initial=0))
+            found[key] = replace(race, elements=several, share=several / max(writes.size, 1), writers=most)
+        return list(found.values())

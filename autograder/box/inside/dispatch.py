@@ -201,7 +201,7 @@ def _stop(_, frame) -> None:
         machine = frame.f_locals.get("self")
         if isinstance(machine, Machine):
             words, memory = "A kernel does not end: this line was running when the time was used up", machine.memory
-            raise NeverEnds(words, memory.launch.kernel, None, *memory.text(machine.where))
+            raise NeverEnds(words, memory.launch.kernel, (), *memory.text(machine.where))
         frame = frame.f_back
 
 

@@ -12,26 +12,23 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 import torch
 from triton.compiler import CompilationError
 
-from workshop import advice
 from workshop.executor.front_end import Unsupported
 from workshop.executor.records import Fault, Stopped
 from workshop.short import innermost, refusal
 
 from ...versions import FUNCTIONS
-from ..wire import answers
-from ..wire.answers import Race, Report, Steps, Trouble, encode
+from ..wire.answers import Report, Trouble, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
 MAX_TRACE = 4_000_000  # with its programs
-MAX_RACES = 4  # races of a launch; more do not help the learner
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ def describe(error: BaseException) -> Trouble:
     named = isinstance(root, (Refused, Stopped, Unsupported))
     kind = root.kind if named else "fault" if isinstance(root, Fault) else _KINDS.get(type(root), "exception")
     line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
-    line = line if type(line) is int and 0 <= line < 1 << 31 else line_of(error) or line_of(root)
+    line = line if type(line) is int and 0 < line < 1 << 31 else line_of(error) or line_of(root)
     construct = root.words if named else ""
     if kind == "exception" and _is_here_unloaded(root):
         kind, construct = "not-loaded", str(root.name)
@@ -141,22 +138,14 @@ def describe(error: BaseException) -> Trouble:
         kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
-    fault = of_executor(answers.Fault, root) if kind == "fault" else None
-    return trouble(root, kind, _message(root), line, construct, error, fault=fault)
+    return trouble(root, kind, _message(root), line, construct, error, fault=root if kind == "fault" else None)
 
 
 def trouble(root: BaseException, kind: str, message: str, line: int | None, construct: str, error=None, **more):
-    """The record, with texts that are cut. root: whose class is named. error: that knows a kernel."""
-    return Trouble(
-        kind=kind,
-        type=type(root).__name__[:80],
-        message=message[:2000],
-        line=line,
-        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
-        construct=construct[:400],
-        kernel=str(getattr(error, "kernel", ""))[:100],
-        **more,
-    )
+    """The record. root: whose class is named. error: that knows a kernel."""
+    code = linecache.getline(ANSWER, line).strip() if line else ""
+    name, kernel = type(root).__name__, str(getattr(error, "kernel", ""))
+    return Trouble(kind, name, message, line, code, construct, kernel=kernel, **more)
 
 
 def _root(error: BaseException) -> BaseException:
@@ -219,46 +208,3 @@ def send(status: int, report: Report) -> None:
     view = memoryview(line + b"\n")
     while view:
         view = view[os.write(status, view) :]
-
-
-def of_executor(kind: type, found, **more):
-    """A record of the wire of what the executor found: what is not known is left out, and long texts are cut."""
-    known = {field.name: getattr(found, field.name) for field in fields(kind) if field.name not in more}
-    cut = {name: value[: 400 if name == "code" else 100] for name, value in known.items() if isinstance(value, str)}
-    return kind(**{name: value for name, value in (known | cut | more).items() if value is not None})
-
-
-def race_records(launch) -> list[Race]:
-    """A launch's races, up to a limit: one record for each argument and kind, between programs and within one."""
-    width, height, _ = launch.grid
-    found: dict[tuple, Race] = {}
-    for race in launch.races:
-        key = race.argument, race.kind, race.first == race.second
-        if key in found:
-            found[key] = replace(found[key], same_value=found[key].same_value and race.same_value is not False)
-            continue
-        writes = launch.arguments[race.argument].writes
-        places = (race.first, race.second)
-        found[key] = of_executor(
-            Race,
-            race,
-            line=race.line or 0,
-            programs=tuple(-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in places),
-            elements=int((writes > 1).sum()),
-            share=float((writes > 1).sum() / max(writes.size, 1)),
-            same_value=race.same_value is not False and race.kind == "write-write",
-            writers=int(writes.max(initial=0)),
-        )
-    return list(found.values())[:MAX_RACES]
-
-
-def steps_records(launch) -> list[Steps]:
-    """The accesses of a launch whose steps are no strides of the tensor."""
-    found = []
-    for (where, name), (block, steps) in launch.steps.items():
-        argument = launch.arguments[name]
-        shape, stride = tuple(argument.shape), tuple(argument.stride)
-        if where and advice.odd_step(shape, stride, block, steps) is not None:
-            line, code = where.line, linecache.getline(where.file, where.line).strip()[:400]
-            found.append(Steps(name[:100], line, code, shape, stride, block, steps))
-    return found

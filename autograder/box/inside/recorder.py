@@ -60,7 +60,6 @@ from ..wire.answers import (
     Step,
     Trace,
     Tuned,
-    Unused,
     digest_of,
 )
 from .job import Refused
@@ -590,7 +589,7 @@ class Programs:
     def _read(self, key: str, kernel, special: launch.Specialisation, options: dict) -> Found:
         program = launch.lowered(kernel, special, options, self.targets[0])
         labels = [label for label, *_ in special.arguments]
-        told = tuple(Unused(*each) for each in unused(program, labels)[:MAX_UNUSED])
+        told = tuple(unused(program, labels)[:MAX_UNUSED])
         found = Found(key, self._digest(program), unused=told)
         alike = self._found.get(kernel.cache_key)
         if len(self.targets) == 1 or alike and alike.alike:

@@ -19,11 +19,13 @@ from typing import Any
 
 import torch
 
+from workshop import advice
 from workshop.executor import codec, front_end, rebuild
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
+from workshop.executor.records import Race, Steps, Undefined
 
 from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, dtype_name, each_place, poison, span, storage_of, to_bytes
 from ..wire.answers import (
@@ -41,16 +43,13 @@ from ..wire.answers import (
     Input,
     Launch,
     Operation,
-    Race,
     Report,
     Result,
     Step,
-    Steps,
     Trace,
-    Undefined,
 )
 from ..wire.requests import CompileCase, Decoy, Number, ReplayCase, read_tensor, write_result
-from .job import ANSWER, Job, load, of_executor, race_records, steps_records, trouble
+from .job import ANSWER, Job, load, trouble
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
 MAX_COMPUTED = 64  # steps in which the host function computes with numbers
@@ -383,8 +382,8 @@ class _OnExecutor(_Watched):
 
     def launch(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
-        self.races += race_records(seen)
-        self.steps += steps_records(seen)
+        self.races += seen.races_by_kind
+        self.steps += [each for each in seen.steps.values() if each.line and advice.odd_step(each) is not None]
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
         self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
@@ -416,7 +415,7 @@ class _OnExecutor(_Watched):
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
         seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
-        self.undefined += [of_executor(Undefined, each) for each in seen.undefined]
+        self.undefined += seen.undefined
         return seen
 
     def evidence(self) -> dict:

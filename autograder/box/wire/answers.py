@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import json
 import math
 from collections.abc import Callable
@@ -34,10 +35,10 @@ class ProtocolError(Exception):
 
 
 # -- records as JSON and back ------------------------------------------------------------------------------
-# A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values. A field
-# of type `Annotated[kind, check, …]` is checked: each check returns what the next one gets, and the last one what to
-# make the kind of, or raises ValueError. So a record whose fields are all checked can be read from a process that is
-# not trusted.
+# A record is a dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values. A field of type
+# `Annotated[kind, check, …]` is checked. A check is a limit, see `_within`, or a function: it returns what the next one
+# gets, and the last one what to make the kind of, or raises ValueError. So a record whose fields are all checked can be
+# read from a process that is not trusted.
 
 
 def to_json(value: Any) -> str:
@@ -46,15 +47,28 @@ def to_json(value: Any) -> str:
 
 
 def _given(record) -> dict:
-    return {name: value for name, default in _defaults(type(record)) if (value := getattr(record, name)) != default}
+    given = {}
+    for name, default, most in _fields(type(record)):
+        if (value := getattr(record, name)) != default:
+            given[name] = value[:most] if isinstance(value, str) else value
+    return given
 
 
 @functools.cache
-def _defaults(kind: type) -> list[tuple[str, Any]]:
-    """The fields of records of a kind, and their defaults."""
+def _fields(kind: type) -> list[tuple[str, Any, int | None]]:
+    """Of records of a kind: each field, its default, and how long its text is at most. A longer one is cut."""
     if not is_dataclass(kind):
         raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
-    return [(field.name, field.default) for field in fields(kind)]
+    texts = {name: hint for name, hint in _hints(kind).items() if getattr(hint, "__origin__", None) is str}
+    return [(f.name, f.default, texts[f.name].__metadata__[0] if f.name in texts else None) for f in fields(kind)]
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a record's fields. Those of the executor are plain, and get their checks here."""
+    hints = get_type_hints(kind, include_extras=True)
+    if not kind.__module__.startswith("workshop."):
+        return hints
+    return {name: _BY_NAME.get(name) or _BY_TYPE[hint] for name, hint in hints.items()}
 
 
 def from_json(kind: type, text: str | bytes):
@@ -66,7 +80,9 @@ def from_json(kind: type, text: str | bytes):
 def reader(kind: Any) -> Callable[[Any], Any] | None:
     """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
     if get_origin(kind) is Annotated:
-        first, *others = [*kind.__metadata__, *filter(None, [reader(kind.__origin__)])]
+        plain = get_origin(kind.__origin__) or kind.__origin__
+        checks = [each if callable(each) else functools.partial(_within, plain, each) for each in kind.__metadata__]
+        first, *others = [*checks, *filter(None, [reader(kind.__origin__)])]
         return functools.reduce(lambda before, check: lambda value: check(before(value)), others, first)
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
         readers = {each: reader(each) for each in get_args(kind)}
@@ -75,8 +91,7 @@ def reader(kind: Any) -> Callable[[Any], Any] | None:
         each = reader(get_args(kind)[0])
         return tuple if each is None else lambda value: tuple(map(each, value))
     if is_dataclass(kind):
-        hints = get_type_hints(kind, include_extras=True)
-        readers = {name: reads for name, hint in hints.items() if (reads := reader(hint))}
+        readers = {name: reads for name, hint in _hints(kind).items() if (reads := reader(hint))}
         return lambda value: _made(kind, readers, value)
     return None
 
@@ -100,50 +115,40 @@ def _member(readers: dict[Any, Callable | None], value: Any):
     return value
 
 
-# -- checks ------------------------------------------------------------------------------------------------
+def _within(kind: type, limit: int | range, value):
+    """The value, if it is what JSON has for this kind. limit: the range of a whole number, the maximum of another
+    number that is not negative, or how many characters or items there are at most.
+
+    A text is made safe to show: a learner's code may choose the message of an error.
+    """
+    kind = list if kind is tuple else kind
+    if kind is float:
+        good = type(value) in (int, float) and 0 <= value <= limit
+    elif good := type(value) is kind:
+        size = value if kind in (int, bool) else len(value)
+        good = size in (limit if isinstance(limit, range) else range(limit + 1))
+    if not good:
+        raise ValueError(f"a {kind.__name__} within {limit} was expected")
+    return visible(value) if kind is str else float(value) if kind is float else value
 
 
-def text(most: int) -> Callable:
-    """A text of at most so many characters. It is safe to show: a learner's code may choose the message of an error."""
-    return _checked("a short text", lambda value: type(value) is str and len(value) <= most, visible)
+def _of_executor(name: str, module: str = "records") -> Any:
+    """A record of the executor. To import its module takes long, and a box is started before this is done."""
+    found = functools.cache(lambda: getattr(importlib.import_module(f"workshop.executor.{module}"), name))
+    return Annotated[Any, lambda value: reader(found())(value)]
 
 
-def integer(low: int, high: int) -> Callable:
-    return _checked("an integer", lambda value: type(value) is int and low <= value <= high)
-
-
-def number(high: float) -> Callable:
-    """A number from 0 to `high`, as a float."""
-    return _checked("a number", lambda value: type(value) in (int, float) and 0 <= value <= high, float)
-
-
-def items(most: int, least: int = 0, kind: type = list) -> Callable:
-    """A list, or a dict, of so many items."""
-    return _checked(f"a short {kind.__name__}", lambda value: type(value) is kind and least <= len(value) <= most)
-
-
-def _checked(what: str, test: Callable[[Any], bool], make: Callable | None = None) -> Callable:
-    def check(value):
-        if not test(value):
-            raise ValueError(f"{what} was expected")
-        return make(value) if make else value
-
-    return check
-
-
-flag = _checked("a flag", lambda value: type(value) is bool)
-
-Kind = Annotated[str, text(40)]
-Name = Annotated[str, text(100)]
-Line = Annotated[int, integer(0, 1 << 31)]
-Code = Annotated[str, text(400)]
-Size = Annotated[int, integer(0, 1 << 40)]
-Flag = Annotated[bool, flag]
-Case = Annotated[int, integer(0, 4096)]
-Integer = Annotated[int, integer(-(1 << 62), 1 << 62)]
-Wide = Annotated[int, integer(-(1 << 64), 1 << 64)]
-Integers = Annotated[tuple[Integer, ...], items(16)]
-Names = Annotated[tuple[Name, ...], items(16)]
+Fault, Race, Undefined, Steps = map(_of_executor, ("Fault", "Race", "Undefined", "Steps"))
+Unused = _of_executor("Unused", "facts")
+Kind, Name, Label, Code, Digest = (Annotated[str, most] for most in (40, 100, 200, 400, 64))
+Line, Size, Far = (Annotated[int, range((1 << bits) + 1)] for bits in (31, 40, 62))
+Integer, Hash, Wide = (Annotated[int, range(-(1 << bits), (1 << bits) + 1)] for bits in (62, 63, 64))
+Case, Flag = Annotated[int, range(4097)], Annotated[bool, range(2)]
+Integers, Names = Annotated[tuple[Integer, ...], 16], Annotated[tuple[Name, ...], 16]
+# Of the executor's records: by the name of a field, and by the type of the others.
+_BY_NAME = {"kind": Kind, "name": Label, "code": Code, "line": Line, "distance": Far,
+            "lanes": Size, "elements": Size, "writers": Size}  # fmt: skip
+_BY_TYPE = {str: Name, int: Integer, bool: Flag, float: Annotated[float, 1], tuple[int, ...]: Integers}
 
 # The operations of torch that a host function may use.
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -177,20 +182,18 @@ def _plain(value, depth: int = 0):
     if depth < MAX_NESTING and kind is list and len(value) <= MAX_STEPS:
         return [_plain(each, depth + 1) for each in value]
     if depth < MAX_NESTING and kind is dict and len(value) <= 256:
-        return {text(200)(name): _plain(each, depth + 1) for name, each in value.items()}
+        return {reader(Label)(name): _plain(each, depth + 1) for name, each in value.items()}
     raise ProtocolError("a value of an unknown kind")
 
 
 def _numbers(value: dict) -> dict[str, int]:
-    return {text(200)(name): integer(-(1 << 64), 1 << 64)(each) for name, each in value.items()}
+    return {reader(Label)(name): reader(Wide)(each) for name, each in value.items()}
 
 
-Tensors = Annotated[tuple[Integer, ...], items(MAX_STEPS)]  # what a step makes, by number
-Values = Annotated[list, items(MAX_STEPS), _plain]
-Named = Annotated[dict, items(256, kind=dict), _plain]
-Label = Annotated[str, text(200)]
-Labels = Annotated[tuple[Label, ...], items(64)]
-Digest = Annotated[str, text(64)]
+Tensors = Annotated[tuple[Integer, ...], MAX_STEPS]  # what a step makes, by number
+Values = Annotated[list, MAX_STEPS, _plain]
+Named = Annotated[dict, 256, _plain]
+Labels = Annotated[tuple[Label, ...], 64]
 
 
 @dataclass(frozen=True)
@@ -232,15 +235,6 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Unused:
-    """What nothing in a program uses, or has too few bits: see workshop.executor.facts. For the judge to look at."""
-
-    kind: Kind
-    line: Line
-    name: Label
-
-
-@dataclass(frozen=True)
 class Again:
     """What is done to arguments between two runs of an autotuned kernel."""
 
@@ -260,11 +254,11 @@ class Other:
 class Tuned:
     """What an autotuner had to choose from, and its choice."""
 
-    space: Annotated[tuple[Named, ...], items(MAX_STEPS)]
+    space: Annotated[tuple[Named, ...], MAX_STEPS]
     choice: Size
     key: Labels
     again: Again | None = None  # None where it runs a kernel once, or hooks do it
-    others: Annotated[tuple[Other, ...], items(MAX_PROGRAMS)] = ()
+    others: Annotated[tuple[Other, ...], MAX_PROGRAMS] = ()
 
 
 @dataclass(frozen=True)
@@ -276,13 +270,13 @@ class Launch:
     """
 
     kernel: Name
-    grid: Annotated[tuple[Wide, ...], items(3, least=3)]
+    grid: Annotated[tuple[Wide, ...], range(3, 4)]
     program: Digest
-    given: Annotated[tuple[Argument, ...], items(256)]  # the arguments that are no constants
+    given: Annotated[tuple[Argument, ...], 256]  # the arguments that are no constants
     args: Named  # all arguments, for the judge to look at
-    options: Annotated[dict, items(256, kind=dict), _numbers]
+    options: Annotated[dict, 256, _numbers]
     hip: Digest = ""  # the program for AMD, where it is another one
-    unused: Annotated[tuple[Unused, ...], items(16)] = ()
+    unused: Annotated[tuple[Unused, ...], 16] = ()
     tuned: Tuned | None = None
 
     def on(self, target: str) -> str:
@@ -312,7 +306,7 @@ Step = Input | Constant | Operation | Launch
 class Trace:
     """The steps that lead to the tensor `result`; or the type of what was `returned`, which is no tensor."""
 
-    steps: Annotated[tuple[Step, ...], items(MAX_STEPS)] = ()
+    steps: Annotated[tuple[Step, ...], MAX_STEPS] = ()
     result: Integer | None = None
     recorded: Size = 0  # launches, also such that the result does not depend on
     returned: Name | None = None
@@ -340,47 +334,11 @@ class Found:
     key: Name
     program: Digest = ""
     hip: Digest = ""
-    unused: Annotated[tuple[Unused, ...], items(16)] = ()
+    unused: Annotated[tuple[Unused, ...], 16] = ()
     alike: Flag = False
 
 
 # -- what a replay saw -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A lane that accessed memory outside of its tensor: see workshop.executor.records. "" is no argument's name."""
-
-    kind: Kind
-    kernel: Name
-    program: Integers
-    block: Integers
-    lane: Integers
-    lanes: Size
-    argument: Name = ""
-    shape: Integers = ()
-    stride: Integers = ()
-    element: Integer = 0
-    index: Integers = ()
-    place: Name = "nowhere"
-    distance: Annotated[int, integer(0, 1 << 62)] = 0
-    line: Line = 0
-    code: Code = ""
-    steps: Integers = ()
-    masked: Flag = False
-
-    def __post_init__(self):
-        known = self.kind in ("load", "store", "atomic") and len(self.lane) == len(self.block)
-        if not known or self.place == "gap" and not self.index:
-            raise ValueError("a fault that cannot be")
-
-    @property
-    def number(self) -> int:
-        """The lane, by its number in the block."""
-        number = 0
-        for index, size in zip(self.lane, self.block, strict=True):
-            number = number * size + index
-        return number
 
 
 @dataclass(frozen=True)
@@ -389,60 +347,13 @@ class Trouble:
 
     kind: Kind
     type: Name = ""
-    message: Annotated[str, text(4000)] = ""
+    message: Annotated[str, 2000] = ""
     line: Line | None = None
     code: Code = ""
     construct: Code = ""  # what is refused, promised or missing
-    instead: Annotated[str, text(800)] = ""  # a name that may have been meant
+    instead: Annotated[str, 800] = ""  # a name that may have been meant
     kernel: Name = ""  # the one whose launch was refused
     fault: Fault | None = None
-
-
-@dataclass(frozen=True)
-class Race:
-    """Elements of one argument that several programs of a launch accessed, or several lanes of one program. At least
-    one of them wrote, and nothing orders them.
-    """
-
-    argument: Name
-    line: Line
-    code: Code
-    programs: Annotated[tuple[Integer, ...], items(2, least=2)]  # two of them; -1 means several
-    elements: Size  # that were written more than once
-    share: Annotated[float, number(1)]  # of the argument's elements
-    same_value: Flag
-    writers: Size = 2  # the most writes to one element
-    kind: Kind = "write-write"  # or "read-write", "write-read"
-
-    @property
-    def within(self) -> bool:
-        """Whether lanes of one program race, not programs."""
-        return self.programs[0] == self.programs[1]
-
-
-@dataclass(frozen=True)
-class Undefined:
-    """A kernel used what nothing had defined: see workshop.executor.records."""
-
-    kind: Kind
-    kernel: Name
-    argument: Name = ""
-    program: Integers = ()
-    line: Line = 0
-    code: Code = ""
-
-
-@dataclass(frozen=True)
-class Steps:
-    """A line that goes through a tensor in steps that are none of its strides."""
-
-    argument: Name
-    line: Line
-    code: Code
-    shape: Integers
-    stride: Integers
-    block: Integers
-    steps: Integers
 
 
 @dataclass(frozen=True)
@@ -455,20 +366,20 @@ class Evidence:
     """
 
     launched: Names = ()
-    races: Annotated[tuple[Race, ...], items(16)] = ()
+    races: Annotated[tuple[Race, ...], 16] = ()
     damage: Names = ()
-    undefined: Annotated[tuple[Undefined, ...], items(16)] = ()
+    undefined: Annotated[tuple[Undefined, ...], 16] = ()
     empty_kernels: Names = ()
-    reads: Annotated[tuple[Annotated[float, number(1 << 40)], ...], items(16)] = ()  # average of an element
-    unread: Annotated[tuple[Annotated[tuple[Integer, ...], items(2 * MAX_RUNS)], ...], items(16)] = ()
-    stored: Annotated[int, integer(0, 1 << 62)] = 0  # bytes that kernels wrote
-    accesses: Annotated[int, integer(-(1 << 63), 1 << 63)] = 0  # a hash of all accesses, in their order
+    reads: Annotated[tuple[Annotated[float, 1 << 40], ...], 16] = ()  # average of an element
+    unread: Annotated[tuple[Annotated[tuple[Integer, ...], 2 * MAX_RUNS], ...], 16] = ()
+    stored: Far = 0  # bytes that kernels wrote
+    accesses: Hash = 0  # a hash of all accesses, in their order
     idle: Flag = False  # kernels were launched, and without them the result would be the same
     accumulates: Flag = False  # an autotuned kernel reads what it wrote in an earlier run
     adds_atomically: Flag = False  # kernels add floating-point numbers in any order
     stores: Flag = True  # a program of a kernel has a line that writes to memory
     without_work: Integers = ()
-    steps: Annotated[tuple[Steps, ...], items(16)] = ()
+    steps: Annotated[tuple[Steps, ...], 16] = ()
 
 
 @dataclass(frozen=True)
@@ -490,8 +401,8 @@ class Report:
     trace: Trace | None = None
     same: Case | None = None  # the earlier case whose trace this one has, too
     # Those that the trace names and no earlier trace of the job did, by digest.
-    programs: Annotated[dict, items(MAX_PROGRAMS, kind=dict), _programs] = field(default_factory=dict)
-    found: Annotated[tuple[Found, ...], items(MAX_FOUND)] | None = None  # behind all cases of a plan
+    programs: Annotated[dict, MAX_PROGRAMS, _programs] = field(default_factory=dict)
+    found: Annotated[tuple[Found, ...], MAX_FOUND] | None = None  # behind all cases of a plan
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
