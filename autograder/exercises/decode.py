@@ -151,12 +151,13 @@ HALF = ("float16", "bfloat16")
 SHORTER = {"tokens": (RAGGED, WHOLE)}
 ONE_FAR, FEW_TOKENS = "long, with one large score", "few"
 PLAIN = Values("", fill=lambda *tensors: tensors)
-# They show whether a key was rounded to half precision. More than once: a score that is far above the others hides what
-# is wrong with them.
+# They show whether a key, or a query with its factor, was rounded to half precision. More than once: a score that is
+# far above the others hides what is wrong with them.
 LARGE_SCORES = Values(
-    "large scores", fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more),
+    "large scores", fill=lambda q, k, *more: (q, 8 * k, *more),
     only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER},
 )  # fmt: skip
+LARGE_SCORES_OF_INT8 = replace(LARGE_SCORES, fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more))
 ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
 ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
 LOWEST = tried_once("very low scores", _lowest, tokens=(RAGGED,), dtype=("bfloat16",))
@@ -171,6 +172,7 @@ SCORED = (
     tried_once("ascending scores", _scored(-40, 40, 0.1), "ascending", **SHORTER),
     tried_once("huge scores", _scored(150, 150), "huge", tokens=(*SHORTER["tokens"], FEW_TOKENS)),
     NO_QUERY,
+    LARGE_SCORES,
     LOWEST,
     LARGE_VALUES,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
@@ -411,7 +413,7 @@ OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
 OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
 OF_INT8 = (
-    PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, replace(LOWEST, fill=_lowest_of_int8), OF_ZEROS,
+    PLAIN, LARGE_QUERIES, LARGE_SCORES_OF_INT8, NO_QUERY, replace(LOWEST, fill=_lowest_of_int8), OF_ZEROS,
     replace(ONE_LARGE, fill=_one_large_of_int8),
     replace(ONE_ABOVE, fill=_one_above_of_int8),
 )  # fmt: skip

@@ -658,7 +658,7 @@ class Inputs:
         bounds: numbers that some sizes exceed.
         """
         if not self.tensors:
-            many = _past(bounds, integer(generator, *MANY))
+            many = _past(bounds, integer(generator, *PROGRAMS))
             return (self._large({self.large: many}, generator),) if self.large else ()
         if len(self.dimensions) == 1:
             vectors = _large_vectors(generator, self.any_rank, bounds)
@@ -801,6 +801,7 @@ def _digits(n: int) -> str:
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
 AS_THEY_ARE = 10_000  # numbers of an answer that are sizes; there are other cases for smaller ones
+PROGRAMS = 8_400_000, 9_900_000  # of an exercise with one for each element
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
@@ -821,7 +822,8 @@ def _past(bounds: Sequence[int], size: int) -> int:
 def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[int]) -> list[tuple[int, ...]]:
     """One of 10⁴ to 10⁶ elements, one beyond 2²⁴, and one beyond MOST_BLOCKS. One is one more than whole blocks.
 
-    bounds: numbers of the answer. Each that is so large is a size, too, for what begins or ends with it.
+    bounds: numbers of the answer, ascending. The largest are sizes, too, for what begins or ends with them, and so are
+    their sums with the smallest, which may be blocks.
     """
     small = int(10 ** (4 + 2 * float(torch.rand((), generator=generator))))
     middle = NARROW_ENDS[-1] + int(10 ** (4 + 3 * float(torch.rand((), generator=generator))))
@@ -831,7 +833,7 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
         leading = choice(generator, (3, 5, 7)) if any_rank and integer(generator, 0, 1) else 1
         row = (size // leading // power | 1) * power
         made.append((leading, row) if leading > 1 else (row,))
-    return made + [(n,) for n in bounds if n >= AS_THEY_ARE][-2:]
+    return made + [(n + more,) for n in bounds[-2:] if n >= AS_THEY_ARE for more in (0, *bounds[:2])]
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:

@@ -179,6 +179,8 @@ ROW_VALUES = (
     # exp of the first element overflows if only the maximum of a later block is subtracted
     tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
     tried_once("ascending rows", _ascending, "ascending", **PRECISE),
+    # exp of a later element overflows if its lane alone keeps the maximum of the first
+    tried_once("the first far below the others", normal_but((FIRST, -200.0)), "ascending", **PRECISE),
     LOW,
 )
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
