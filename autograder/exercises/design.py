@@ -266,14 +266,16 @@ NORMAL = Values("", fill=normal_but())
 FIRST, LAST = (..., slice(1)), (..., slice(-1, None))  # of each row
 OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}  # what a level may meet that needs rows of their own
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
+LAYOUT_AXES = "layout of 0", "layout of 1"
+SEVERAL = {"heads": ("few",), "rows": ("few", RAGGED, WHOLE)}  # one row alone has no stride
 STRIDES = (
     Level("contiguous", lambda generator: None),
     Level("gaps", lambda generator: integer(generator, 1, 60)),
     Level("equal rows", lambda generator: 0),
     # as x.unfold(0, n, 1) has them; without gaps between the columns, too
-    Level("rows that overlap", fixed(-1), once=True, only_with={f"layout of {i}": (BY_ROWS,) for i in range(2)}),
+    Level("rows that overlap", fixed(-1), once=True, only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)) | SEVERAL),
 )
-ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
+ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True, only_with=SEVERAL)
 LAYOUTS = (
     Level(BY_ROWS, lambda generator: BY_ROWS),
     Level(TRANSPOSED, lambda generator: TRANSPOSED, only_with=OF_OTHER_ROWS),

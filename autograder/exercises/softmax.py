@@ -207,7 +207,7 @@ WIDE_COLUMNS = (
 UNEVEN_ROWS = {**OWN_ROWS, "columns": ("uneven",), "rows": ("two",)}
 WIDE_VALUES = (
     tried_once("long low rows", _low, "negative", **UNEVEN_ROWS),
-    tried_once("long rows below one number", _one_above, **UNEVEN_ROWS),
+    tried_once("long rows below one number", _one_above, **UNEVEN_ROWS, dtype=("float32",)),
     tried_once("long masked rows", _masked, "masked", **UNEVEN_ROWS),
     tried_once("long ascending rows", _ascending, "ascending", columns=("nine blocks",)),
     tried_once("three stairs", _stairs, columns=("stairs",)),

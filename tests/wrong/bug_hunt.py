@@ -210,4 +210,8 @@ EDITS = (
         {"columns, a * x, mask=mask)": "columns, a * tl.minimum(tl.maximum(x, -3e38), 3e38), mask=mask)"},
         of="two_strides",
     ),
+    Edit(
+        "out-of-bounds-load", "rows_that_overlap_are_thought_apart",
+        {"a, x.stride(0), output": "a, max(x.stride(0), n_cols) if x.stride(0) else 0, output"},
+    ),
 )

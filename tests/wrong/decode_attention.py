@@ -112,4 +112,10 @@ EDITS = (
          '            q, k, v, output, q.stride(0), k.stride(0), k.stride(1),\n'
          '            *(k if k.is_contiguous() else v).stride()[:2], t,'},
     ),
+    Edit("nan", "maximum_from_minus_10000", {'m = -float("inf")': "m = -10000.0"}),
+    Edit(
+        "wrong-value", "factor_in_a_query_of_half_precision",
+        {".to(tl.float32) * scale": "\n    q = (q.to(tl.float32) * scale * 1.44269504).to(q.dtype).to(tl.float32)",
+         "tl.exp(x - m_new)": "tl.exp2(x - m_new)", "tl.exp(m - m_new)": "tl.exp2(m - m_new)"},
+    ),
 )

@@ -80,4 +80,11 @@ EDITS = (
          "[(max(n, 1),)]"},
         "A grid needs a program.",
     ),
+    Edit(
+        "runtime-error", "long_second_axis",
+        {"def first_kernel_programs(output_ptr)": "def first_kernel_programs(output_ptr, n)",
+         "pid = tl.program_id(axis=0)": "pid = tl.program_id(axis=0) + 128 * tl.program_id(axis=1)",
+         "tl.store(output_ptr + pid, pid)": "tl.store(output_ptr + pid, pid, mask=pid < n)",
+         "[(n,)](output)": "[(128, triton.cdiv(n, 128))](output, n)"},
+    ),
 )

@@ -87,4 +87,10 @@ EDITS = (
             "(within % height) * BLOCK_M",
         },
     ),
+    Edit(
+        "wrong-value", "persistent_sum_that_is_not_begun_again",
+        {"    for tile in": "    acc = tl.zeros((M, N), tl.float32)\n    for tile in",
+         "        acc = tl.zeros((M, N), tl.float32)\n        for start": "        for start"},
+        of="persistent_with_libdevice",
+    ),
 )

@@ -72,4 +72,8 @@ EDITS = (
          "PARTS=512"},
         "With more than 256 multiprocessors there are more.",
     ),
+    Edit(
+        "overflow", "parts_in_the_dtype_of_the_query",
+        {"(heads, parts, d), dtype=torch.float32": "(heads, parts, d), dtype=q.dtype"},
+    ),
 )
