@@ -42,7 +42,7 @@ EDITS = (
          "dx_ptr + row * y_stride"},
     ),
     Edit(
-        "wrong-value", "product_in_half",
+        "low-precision", "product_in_half",
         {"total = tl.sum(y * dy, axis=0)":
          "total = tl.sum((y * dy).to(tl.float16), axis=0)"},
     ),
