@@ -188,6 +188,15 @@ def test_what_is_not_judged_is_blamed_or_said(here, way, place):
         assert not verdict.passed and verdict.diagnosis != "grader-error", verdict.to_text()
 
 
+def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here):
+    """A stand-in lacks streams. So large sizes are planned on this machine, whose multiprocessors are few."""
+    source = gallery.solution("split_decode_attention")
+    host = "    if heads == 0:"
+    fixed = source.replace(host, f"    if q.is_cuda:\n        torch.cuda.Stream()\n{host}", 1)
+    verdict = here.judge("split_decode_attention", fixed, seed=1)
+    assert fixed != source and verdict.passed and "not known here" in verdict.note, verdict.to_text()
+
+
 @pytest.mark.parametrize("line", ["assert x.is_cuda", "if not x.is_cuda:\n    raise ValueError('a GPU is needed')"])
 def test_who_wants_a_card_is_told_that_none_is_here(here, line):
     verdict = here.judge("vector_add", answer(line), seed=1)

@@ -74,7 +74,8 @@ class KernelJudgement:
         return compiling.refusal(self.trials, traces)
 
     def at_large_sizes(self) -> Finding | None:
-        device = {} if self.trials.on_gpu else {"multiprocessors": LARGE_WORLD.multiprocessors}
+        here = self.trials.on_gpu or self.trials.unjudged  # planned on this machine: a stand-in lacks something
+        device = {} if here else {"multiprocessors": LARGE_WORLD.multiprocessors}
         return large.finding(self.trials, self.large_plans, **device)
 
     def beyond_its_numbers(self) -> Finding | None:
