@@ -571,4 +571,10 @@ EDITS = (
          "mask = (offsets < n_elements) | (block_start + BLOCK_SIZE - 1 <= n_elements)"},
         thought="A full block needs no mask.",
     ),
+    Edit(
+        "out-of-bounds-load", "blocks_that_grow_with_the_vector",  # and the rule for the mask does not
+        {"mask = offsets < n_elements": "mask = (offsets < n_elements) | (n_elements % 1024 == 0)",
+         "BLOCK_SIZE=1024": "BLOCK_SIZE=1024 if n_elements < 2**20 else 4096"},
+        of="plain",
+    ),
 )

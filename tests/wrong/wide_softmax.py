@@ -315,4 +315,9 @@ EDITS = (
          "        )":
          "wide_kernel[(n_rows,)](x, output, x.stride(0), output.stride(0), n_cols, BLOCK_SIZE=block_size)"},
     ),
+    Edit(
+        "low-precision", "blocks_that_weigh_little",  # exp(-17) is less than 2^-24: many of them together are not
+        {"+ tl.exp(in_data - shift)":
+         "+ tl.where(tl.max(in_data, axis=0) > tl.max(new_max, axis=0) - 17.0, tl.exp(in_data - shift), 0.0)"},
+    ),
 )
