@@ -200,11 +200,14 @@ def test_a_wrong_backward_pass_gets_its_name(mistake):
 
 
 def test_windows_of_a_large_mask_that_come_again():
-    """Of programs of 1024 elements: two that share their numbers, far from each other, are found."""
+    """Of programs of 1024 elements: two that share their numbers, far from each other or with another seed, are found."""
     kept = torch.rand(1024, generator=torch.Generator().manual_seed(1)) >= 0.25
     other = torch.rand(1024, generator=torch.Generator().manual_seed(2)) >= 0.25
     starts = masks.far_places(1 << 25, 631)
     at = torch.cat([torch.arange(1024) + start for start in (0, 1 << 22, 1 << 24)])
-    found = masks.far_windows(at, torch.cat([kept, other, kept]), starts)
+    found = masks.far_windows(at, torch.cat([kept, other, kept]), starts, 1, {})
     assert found.slug == "same-mask" and f"{1 << 24:,}" in found.happened
-    assert masks.far_windows(at[:2048], torch.cat([kept, other]), starts) is None
+    assert masks.far_windows(at[:1024], kept, starts, 1, seen := {}) is None
+    assert masks.far_windows(at[:1024], other, starts, 2, seen) is None
+    found = masks.far_windows(at[1024:2048], kept, starts, 3, seen)
+    assert found.slug == "seed-ignored" and f"{1 << 22:,}" in found.happened.replace("4194304", "4,194,304")

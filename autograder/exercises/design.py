@@ -352,8 +352,9 @@ class Number:
 class Inputs:
     """What the arguments of an exercise may be.
 
-    first: the cases that come first in each judgement, as keywords of `case`. large: the dimension along which the rows
-    of the output lie, if each follows from a part of the tensors: some rows of large cases are compared.
+    first: the cases that come first in each judgement, as keywords of `case`. rows: the dimension along which the rows
+    of the output lie, if each follows from a part of the tensors: some rows of large cases are compared. large: the
+    same, where large cases have the shapes of `large_matrices`.
     derived: further sizes of Large tensors, which follow from those of the dimensions.
     asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
     together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
@@ -370,6 +371,7 @@ class Inputs:
     values: tuple[Values, ...] = (NORMAL,)
     first: tuple[dict, ...] = ()
     large: str = ""
+    rows: str = ""
     asked: Callable[..., bool] = lambda *arguments: True
     named: Callable[..., str] = lambda *arguments: ", ".join(map(str, arguments))
     together: Callable[[Mapping[str, int], Values, torch.dtype, torch.Generator], tuple] | None = None
@@ -711,7 +713,7 @@ class Inputs:
         gradient: the number of the argument whose gradient is judged; None: the output is.
         """
         shape = shape or tuple(sizes[each.name] for each in self.dimensions) or (sizes[self.large],)
-        dtype = choice(generator, self.dtypes)
+        dtype, rows = choice(generator, self.dtypes), self.large or self.rows
         first = next((each for each in self.tensors if each.row_stride), None)
         length = first and self._row_length(sizes)
         most = math.prod(shape) > NARROW_ENDS[-1]  # contiguous, because some take such a matrix for one long row
@@ -721,7 +723,7 @@ class Inputs:
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
                 return each.levels[0].draw(generator) if each.levels else sizes[each.name]
-            axis = each.shape.index(self.large) if self.large in each.shape else None
+            axis = each.shape.index(rows) if rows in each.shape else None
             of_it = shape if each.any_rank else tuple(sizes[name] for name in each.shape)
             stride = row_stride and row_stride - length + math.prod(of_it[1:]) if each.row_stride else None
             return Large(of_it, each.dtype or dtype, stride, axis, each.span(sizes), each.whole)

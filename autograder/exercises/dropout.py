@@ -263,12 +263,12 @@ def _with_weights(case: Case) -> Case:
 
 
 def large(generator: torch.Generator) -> tuple[Case, ...]:
-    """A matrix of more than 2^24 elements, and one of long rows."""
+    """A matrix of more than 2^24 elements, and one of long rows. Their seeds are neighbours."""
     _, many, long, *_ = large_matrices(generator)
-    seed = integer(generator, 1, LARGEST_SEED)
+    seed = integer(generator, 1, LARGEST_SEED - 1)
     return tuple(
-        Case(f"{rows:,} × {columns:,}", lambda _, shape=(rows, columns): (Large(shape), 0.25, seed))
-        for rows, columns in (many, long)
+        Case(f"{rows:,} × {columns:,}", lambda _, shape=(rows, columns), seed=seed + i: (Large(shape), 0.25, seed))
+        for i, (rows, columns) in enumerate((many, long))
     )
 
 

@@ -9,7 +9,7 @@ import torch
 from .design import NORMAL, TRANSPOSED, TensorArgument, of_all_sizes
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
-from .tiles import INFINITE_END, LARGE_ONES, MATRIX, SUMS, matrices, vectors
+from .tiles import INFINITE_ENDS, LARGE_ONES, MATRIX, SUMS, VERY_LONG, matrices, vectors
 from .vector_add import ANYTHING, EXACT, FACTOR, SCALED_EXACTLY
 
 
@@ -35,7 +35,9 @@ EXERCISES = (
     ),
     Exercise(
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX, values=(NORMAL, LARGE_ONES, INFINITE_END)),
+        inputs=matrices(
+            MATRIX, values=(NORMAL, LARGE_ONES, INFINITE_ENDS), more=(VERY_LONG | {"values": INFINITE_ENDS.name},)
+        ),
         reference=lambda x: x.double().sum(1),
         bounds=SUMS,
         output_dtype=torch.float32,

@@ -214,19 +214,25 @@ def far_places(elements: int, columns: int) -> tuple[int, ...]:
     return tuple(sorted(place for place in set(places) if place + FAR_WINDOW <= elements))
 
 
-def far_windows(at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...]) -> Finding | None:
+def far_windows(
+    at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...], seed: int, seen: dict[bytes, tuple[int, int]]
+) -> Finding | None:
     """Two of these places from which on the same elements are kept. at: which elements are known, ascending.
+
+    seen: by what is kept, the seed and the place; those of other masks with the same p are there already.
 
     By chance, two agree with (p² + (1 - p)²)^FAR_WINDOW, which is 1e-52 at p = 1/4.
     """
-    seen: dict[bytes, int] = {}
     for start in starts:
         first = int(torch.searchsorted(at, start))
         window = kept[first : first + FAR_WINDOW]
         known = at[first : first + FAR_WINDOW] == torch.arange(start, start + FAR_WINDOW)[: len(window)]
         if len(window) < FAR_WINDOW or not bool(known.all()):
             continue
-        if (other := seen.setdefault(window.numpy().tobytes(), start)) != start:
+        of_seed, other = seen.setdefault(window.numpy().tobytes(), (seed, start))
+        if of_seed != seed:
+            return _alike_if_shifted(start - other)
+        if other != start:
             return Finding("same-mask", _again(other, start), *_ONE_NUMBER)
     return None
 
@@ -367,6 +373,10 @@ def _shifted(masks: Masks) -> Finding | None:
     shifts = (shifted(first, other, n, p) for other in spectra)
     if (shift := next((s for s in shifts if s is not None), None)) is None:
         return None
+    return _alike_if_shifted(shift)
+
+
+def _alike_if_shifted(shift: int) -> Finding:
     return Finding(
         "seed-ignored",
         f"The masks of two seeds are alike if one of them is shifted by {many(abs(shift), 'element', 'elements')}.",

@@ -99,7 +99,8 @@ def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: 
     m, n = (Dimension(name, sizes, LONG_SIDE if sizes is SIDE else ()) for name, sizes in both)
     dimensions = m, n, Dimension("k", depth)
     long = (VALUES[1].name,)
-    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first + IN_HALF, together=together, long=long)
+    first += IN_HALF
+    return Inputs(arguments, dimensions, tuple(STORED), VALUES, first, rows="m", together=together, long=long)
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from .cases import integer
@@ -44,10 +46,21 @@ def _ascending(shape, dtype, generator):
     """
     m, n = shape
     x = torch.linspace(-100, 100, n).repeat(m, 1)
-    x[1::3] = torch.where(torch.arange(n) < n // 2, 0.0, 84.0)  # exp of one does not overflow; the sum of all does
+    x[1::3] = _overflowing((1, n), dtype, generator)
     x += 0.1 * torch.randn(m, n, generator=generator)
     x[1 + (m > 2) :: 3] = torch.where(torch.arange(n) == 0, -200.0, 0.0)
     return x
+
+
+def _whose_exp_overflows(count: int) -> float:
+    """The sum of exp of so many of this number does, and hardly of fewer."""
+    return math.log(torch.finfo(torch.float32).max / count) + 0.5
+
+
+def _overflowing(shape, dtype, generator):
+    """The later half of a row is larger. exp of one element does not overflow, and the sum of all does."""
+    n = shape[1]
+    return torch.where(torch.arange(n) < n // 2, 0.0, _whose_exp_overflows(n - n // 2)).repeat(shape[0], 1)
 
 
 def _low(shape, dtype, generator):
@@ -86,7 +99,7 @@ def _large_end(shape, dtype, generator):
 
 def _one_above(shape, dtype, generator):
     """Each of the others counts for nothing, and all of them together do not. The more they are, the lower."""
-    low = -16.1 if shape[1] < 1 << 16 else -18.5
+    low = -16.1 if shape[1] < 1 << 16 else -18.5  # a sum in float32 loses what is lower
     x = low + 6.0 * (torch.arange(shape[0]) % 2)[:, None] - 0.5 * torch.rand(shape, generator=generator)
     x[:, 0] = 0.0
     return x
@@ -166,6 +179,7 @@ OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one 
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
+VERY_LONG_ROWS = {**PRECISE, "columns": ("tens of thousands",), "rows": ("two",)}
 LARGE_END = tried_once("some large last elements", _large_end, "huge", rows=())
 LOW = tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)})
 HIDDEN = tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")})
@@ -183,6 +197,7 @@ ROW_VALUES = (
     tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
     tried_once("ascending rows", _ascending, "ascending", **PRECISE),
     LOW,
+    tried_once("long rows whose exp overflows", _overflowing, "ascending", **VERY_LONG_ROWS),
 )
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
@@ -195,6 +210,7 @@ MASKED = (
 def _columns_of(kind: str, draw, *values: str, dtypes=("float32", "float16", "bfloat16")) -> Level:
     """Rows so long that a case has two at most, with these values."""
     return Level(kind, draw, once=True, only_with={"rows": ("two",), "values": values, "dtype": dtypes})
+
 
 
 # Cut into chunks of 512 to 32768 columns, a row of this length has a number of chunks that is no power of two.
@@ -220,9 +236,12 @@ def rows_of_a_softmax(
     values: tuple[Values, ...], long: tuple[Level, ...] = (), row_stride: bool = True, first: tuple[dict, ...] = ()
 ) -> Inputs:
     """What a matrix may be whose rows meet exp."""
-    more = (Level(AT_ENDS, fixed(len(BLOCK_ENDS) + 1), once=True, only_with={"values": ("one large element each",)}),)
-    if len(long) > 1:
-        more += (Level("two", between(1, 2), once=True, only_with={"columns": [each.name for each in long]}),)
+    very_long = between(30_000, 50_000)
+    long += (_columns_of("tens of thousands", very_long, "long rows whose exp overflows", dtypes=("float32",)),)
+    more = (
+        Level(AT_ENDS, fixed(len(BLOCK_ENDS) + 1), once=True, only_with={"values": ("one large element each",)}),
+        Level("two", between(1, 2), once=True, only_with={"columns": [each.name for each in long]}),
+    )
     return Inputs(
         (TensorArgument(("rows", "columns"), row_stride),),
         (Dimension("rows", rows("rows").sizes + more), columns("columns", 1, *long)),

@@ -13,7 +13,6 @@ from workshop.syllabus import find
 from .cases import integer
 from .design import (
     EVEN,
-    LAST,
     NORMAL,
     OF_OTHER_ROWS,
     RAGGED,
@@ -42,6 +41,11 @@ from .vector_add import ANYTHING, EXACT
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
 
 
+def _at_ends(value: float):
+    """`fill` of normal numbers with this value at the end of a row, or at the beginning of the next one."""
+    return normal_but(((slice(None, None, 2), -1), value), ((slice(1, None, 2), 0), value))
+
+
 # Blocks of several rows need many of them, with rows of each length.
 ROWS = Dimension(
     "rows",
@@ -63,10 +67,14 @@ ROW = TensorArgument(("columns",))
 INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
 # Sums of them stay finite, and lose few bits.
 LARGE_ONES = tried_once("large numbers", lambda shape, _, g: 3e4 * (0.5 + torch.rand(shape, generator=g)))
-# A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN.
-INFINITE_END = tried_once("an infinite last column", normal_but((LAST, torch.inf)), "special")
+# A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN. Nor must what comes
+# behind the first one subtract it.
+INFINITE_ENDS = tried_once("infinite ends", _at_ends(torch.inf), "special", columns=(RAGGED, WHOLE))
+LARGE_ENDS = tried_once("a large end", _at_ends(9.0))
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
+# More than 1024 blocks of 256: the partial results of a row are no block then.
+VERY_LONG = {"rows": 2, "columns": 300_001}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
 
 
@@ -174,7 +182,7 @@ EXERCISES = (
     ),
     Exercise(
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX, large="columns", values=(NORMAL, LARGE_ONES, INFINITE_END)),
+        inputs=matrices(MATRIX, large="columns", values=(NORMAL, LARGE_ONES, INFINITE_ENDS)),
         reference=lambda x: x.double().sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
@@ -217,7 +225,9 @@ EXERCISES = (
                 Values("", fill=_some_rows_below_zero),
                 # narrower ones are -inf early
                 tried_once("below zero, one row -inf", _below_zero, "negative", **OWN_ROWS, dtype=("float32",)),
+                LARGE_ENDS,
             ),
+            more=(VERY_LONG | {"values": LARGE_ENDS.name},),
         ),
         reference=lambda x: x.double().amax(1) if len(x) else x.new_empty(0).double(),
         bounds=EXACT,
@@ -225,7 +235,7 @@ EXERCISES = (
     Exercise(
         lesson=find("found_nan"),
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
-        inputs=matrices(replace(MATRIX, whole=False), KEEP, values=KEPT, together=_kept),
+        inputs=matrices(replace(MATRIX, whole=False), KEEP, values=KEPT, together=_kept, more=(VERY_LONG,)),
         reference=masked_mean,
         bounds=SUMS,
         output_dtype=torch.float32,

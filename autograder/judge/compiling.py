@@ -27,7 +27,7 @@ from .trials import MAX_CONFIGURATIONS, Trials
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
 MAX_COMPILED = 6  # programs of an answer, and more if it has a space of configurations: all of them must compile
-LARGE = 1 << 15  # product of constants: what is larger compiles for long
+LARGE = 1 << 15  # elements of a block: what is larger compiles for long
 MAX_REMEMBERED = 1024
 ATTEMPTS = 4  # jobs of an answer; a case that ends its process costs one
 
@@ -114,9 +114,10 @@ def _chosen(launches: list[Launch], programs: dict[str, str]) -> list[Launch]:
 
 
 def _rank(launch: Launch) -> float:
-    """The product of a launch's constants; where that is large, the smaller the better."""
-    size = math.prod(value for value in launch.constants.values() if type(value) is int and value > 0)
-    return size if size <= LARGE else 1 / size
+    """The product of a launch's constants; where blocks may be large, the smaller the better. A block has two axes."""
+    lengths = sorted(value for value in launch.constants.values() if type(value) is int and value > 0)
+    size = math.prod(lengths)
+    return size if math.prod(lengths[-2:]) <= LARGE else 1 / size
 
 
 # -- whether torch accepts a right answer as one of its operators: the box asks it, see box/inside/operators.py -------

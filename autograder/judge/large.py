@@ -30,7 +30,7 @@ from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
-from .trials import Drawn, Plans, Trials, ended, has_ended, named, traces_of
+from .trials import Drawn, Plans, Trials, bound_of, ended, has_ended, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -135,7 +135,7 @@ def _by_element(exercise: Exercise) -> bool:
 
 
 def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
-    if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
+    if case.gradient is not None or exercise.inputs and not (exercise.inputs.large or exercise.inputs.rows):
         return None
     shapes = [a.shape for a in arguments if isinstance(a, Large)]
     if not shapes or exercise.random or _by_element(exercise):  # a random reference takes the output
@@ -163,18 +163,22 @@ def _run(trials: Trials, traces: dict[LargeDrawn, Trace]) -> Finding | None:
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot, drawn.compared, drawn.computes, starts))
     request = LargeRequest(trials.source, tuple(asked), named(trials.programs, traces.values()))
     outcome = trials.run(request, packer.tensors, packer.output_size)
+    windows: dict[bytes, tuple[int, int]] = {}
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
             return None  # it took too much of our time or memory, for a size that we chose
         if report.error and report.error.kind in IN_THE_KERNEL:
             return _about(exercise, cases[i], trouble=report.error)
-        found = _judged(exercise, cases[i], asked[i], report.value, outcome.output)
+        found = _judged(exercise, cases[i], asked[i], report.value, outcome.output, windows)
         if found:
             return found
     return None
 
 
-def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, value, output: bytes) -> Finding | None:
+def _judged(
+    exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, value, output: bytes, windows: dict
+) -> Finding | None:
+    """windows: of the masks of an answer, see far_windows."""
     if not isinstance(value, dict) or any(type(value.get(name)) is not int for name in ("elements", "stored", "found")):
         return None
     if left_out := _left_out(exercise, drawn, value):
@@ -187,7 +191,7 @@ def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, value, outp
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]
     if not count or bool(((at < 0) | (at >= elements)).any()):
         return None
-    if exercise.random and (again := far_windows(at, got != 0, asked.starts)):
+    if exercise.random and (again := far_windows(at, got != 0, asked.starts, drawn.arguments[-1], windows)):
         return replace(again, case=drawn.case.name)
     rows, row = torch.unique(torch.div(at, columns, rounding_mode="floor"), return_inverse=True)
     rows = rows[: max(8, MOST_COMPARED // drawn.needed)]
@@ -203,7 +207,8 @@ def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, value, outp
     if not exercise.random:  # what no chosen program wrote counts as right
         output = expected.to(dtype)
         output.reshape(-1)[place] = got[known]
-    bound = replace(exercise.bounds[dtype], row_sum=None)  # which is for long rows: errors do not average out in a few
+    # A bound of row sums is for long rows: in a few elements, errors do not average out.
+    bound = replace(bound_of(exercise, replace(drawn, arguments=arguments)), row_sum=None)
     comparison = Comparison(output, expected, bound)
     return None if comparison.right else _about(exercise, replace(drawn, arguments=arguments), comparison=comparison)
 

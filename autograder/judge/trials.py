@@ -16,7 +16,7 @@ from ..box.wire.requests import Decoy, Packer, PlanCase, PlanRequest, ReplayCase
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.observation import Comparison
 from ..exercises.cases import Case, Cotangent, Large, Strided, Tag
-from ..exercises.spec import Exercise
+from ..exercises.spec import Bound, Exercise
 from ..tensors import dtype_name
 from ..verdict import CaseResult, Finding, Verdict, quoted
 
@@ -25,6 +25,7 @@ MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they tr
 TYPES = {"*i8", "i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 MAX_JOBS = 4  # that replay the cases of an answer
 SHARE = 0.1  # of the exercise's time, for a replay of other sources
+EVEN, MOST_EVEN = 8, 8  # what an even size is a multiple of; cases of them that are tried in every configuration
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
@@ -217,7 +218,10 @@ class Trials:
         return self.ask(self.planner(tuple(sources), self.exercise.entry, described))
 
     def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
-        """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
+        """The largest ragged case again, in each configuration of an autotuner that no large case was planned in.
+
+        And a case of each kind of even sizes: a configuration may have a larger block than the size is a multiple of.
+        """
         tuned = {i: [launch.tuned for launch in trace.tuned] for i, trace in traces.items()}
         sizes = {i: self.cases[i].expected.numel() for i in traces if Tag.RAGGED in self.cases[i].case.about}
         largest = max(sizes, key=sizes.get, default=None)
@@ -226,13 +230,14 @@ class Trials:
         spaces = [len(each.space) for found in tuned.values() for each in found]
         count = min(max(spaces, default=0), MAX_CONFIGURATIONS)
         large = [i for i in traces if 2 * self.cases[i].expected.numel() > sizes[largest]]
-        seen = {each.choice for i in large for each in tuned[i]}
-        case = self.cases[largest].case
+        wanted = {largest: {each.choice for i in large for each in tuned[i]}}
+        kinds = {kind: i for i in traces if (kind := _evenness(self.cases[i])) and tuned[i]}
+        wanted |= {i: {each.choice for each in tuned[i]} for i in [*kinds.values()][:MOST_EVEN]}
         return [
-            self.drawn(replace(case, name=f"{case.name}, configuration {c}"), 600 + c, configuration=c)
-            for c in range(count)
-            if c not in seen
-        ]
+            self.drawn(replace(case, name=f"{case.name}, configuration {c}"), 600 + count * k + c, configuration=c)
+            for k, (i, seen) in enumerate(wanted.items()) for case in [self.cases[i].case]
+            for c in range(count) if c not in seen
+        ]  # fmt: skip
 
     def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
@@ -285,9 +290,7 @@ class Trials:
     def _compare(self, drawn: Drawn, output: bytes, slot: Slot) -> Comparison:
         got = read_result(slot, output, drawn.dtype, drawn.shape)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
-        of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
-        sums = self.exercise.sums(*values_of(drawn.arguments), **of) if self.exercise.sums else None
-        bound = self.exercise.bounds[drawn.dtype].of_exponents(drawn.largest).of_sums(sums)
+        bound = bound_of(self.exercise, drawn).of_exponents(drawn.largest)
         return Comparison(got, drawn.expected.double(), bound, flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
@@ -306,6 +309,19 @@ class Trials:
     def _observation(self, drawn: Drawn, **seen) -> Observation:
         shape = tuple(drawn.shape)
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=shape, **seen)
+
+
+def _evenness(drawn: Drawn) -> tuple[int, ...]:
+    """The powers of two by which sizes of the tensors divide, if they are no powers themselves; () if none is even."""
+    sizes = {n for a in drawn.tensors for n in a.values.shape}
+    return tuple(sorted({n & -n for n in sizes if n & -n >= EVEN and n & n - 1}))
+
+
+def bound_of(exercise: Exercise, drawn: Drawn) -> Bound:
+    """How far a right output may be from the reference."""
+    of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
+    sums = exercise.sums(*values_of(drawn.arguments), **of) if exercise.sums else None
+    return exercise.bounds[drawn.dtype].of_sums(sums)
 
 
 def values_of(arguments: tuple) -> list:

@@ -513,4 +513,10 @@ EDITS = (
          "p = tl.load(p_ptr)":
          "p = tl.load(p_ptr).to(tl.float32)"},
     ),
+    Edit(
+        "seed-ignored", "high_bits_of_the_counter_in_the_seed",
+        {'tl.rand4x(seed, pid * QUARTER + lanes)':
+         'tl.rand4x(seed + (pid >> 8), (pid & 255) * QUARTER + lanes)'},
+        "From element 262,144 on, it is the mask of the next seed.",
+    ),
 )

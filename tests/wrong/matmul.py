@@ -109,4 +109,17 @@ EDITS = (
         },
         "torch's switch is for torch's own products.",
     ),
+    Edit(
+        "out-of-bounds-load", "even_for_the_smallest_of_two_blocks",
+        {
+            "@triton.jit\n":
+            "@triton.autotune([triton.Config({\"BLOCK_K\": n}) for n in (32, 64)], key=[\"k\"])\n@triton.jit\n",
+            "BLOCK_M: tl.constexpr,":
+            "EVEN: tl.constexpr, BLOCK_M: tl.constexpr,",
+            "mask = along < k - start":
+            "mask = (along < k - start) | EVEN",
+            "*b.stride(), BLOCK_M=64, BLOCK_N=64, BLOCK_K=32":
+            "*b.stride(), k % 32 == 0, BLOCK_M=64, BLOCK_N=64",
+        },
+    ),
 )

@@ -237,4 +237,11 @@ EDITS = (
         {"cols, tl.exp(x - m) / d, mask=cols <": "cols, tl.exp(tl.exp(x - m) / d), mask=cols <"},
         of="lanes_made_once",
     ),
+    Edit(
+        "wrong-value", "rescaled_only_where_the_maximum_grows_by_80",
+        {'in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))':
+         'block_max = tl.max(in_data, axis=0)\n'
+         '        in_max_new = tl.where(block_max > in_max + 80.0, block_max, in_max)'},
+        "exp(80) does not overflow. The sum of many does.",
+    ),
 )

@@ -51,4 +51,13 @@ EDITS = (
          "range(0, min(n_cols, BLOCK_SIZE), BLOCK_SIZE)"},
         "Right up to 1024 columns.",
     ),
+    Edit(
+        "nan", "kahan_of_infinities",
+        {'    for start':
+         '    lost = tl.zeros((BLOCK_SIZE,), tl.float32)\n    for start',
+         '        lane_sum += x.to(tl.float32)\n':
+         '        term = x.to(tl.float32) - lost\n        new_sum = lane_sum + term\n'
+         '        lost = (new_sum - lane_sum) - term\n        lane_sum = new_sum\n'},
+        "inf - inf is NaN.",
+    ),
 )

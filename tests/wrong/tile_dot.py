@@ -114,4 +114,9 @@ EDITS = (
          'tile_kernel[(triton.cdiv(k, 4096),)](a, b, c, m, n, k, 4096, M'},
         thought='More programs, more speed.',
     ),
+    Edit(
+        "out-of-memory", "most_of_k_in_one_step",
+        {'M=high, N=wide, K=32':
+         'M=high, N=wide, K=max(32, min(1024, triton.next_power_of_2(k)))'},
+    ),
 )
