@@ -200,7 +200,7 @@ def test_a_wrong_backward_pass_gets_its_name(mistake):
 
 
 def test_windows_of_a_large_mask_that_come_again():
-    """Of programs of 1024 elements: two that share their numbers, far from each other or with another seed, are found."""
+    """Of programs of 1024 elements: two that share their numbers are found, far apart or with different seeds."""
     kept = torch.rand(1024, generator=torch.Generator().manual_seed(1)) >= 0.25
     other = torch.rand(1024, generator=torch.Generator().manual_seed(2)) >= 0.25
     starts = masks.far_places(1 << 25, 631)

@@ -52,15 +52,14 @@ def _ascending(shape, dtype, generator):
     return x
 
 
-def _whose_exp_overflows(count: int) -> float:
-    """The sum of exp of so many of this number does, and hardly of fewer."""
-    return math.log(torch.finfo(torch.float32).max / count) + 0.5
-
-
 def _overflowing(shape, dtype, generator):
-    """The later half of a row is larger. exp of one element does not overflow, and the sum of all does."""
+    """The later half of a row is larger by so much that exp of one element does not overflow, and the sum of all does.
+
+    The larger ones are 0, so that their logarithms are small, and lose little.
+    """
     n = shape[1]
-    return torch.where(torch.arange(n) < n // 2, 0.0, _whose_exp_overflows(n - n // 2)).repeat(shape[0], 1)
+    step = math.log(torch.finfo(torch.float32).max / (n - n // 2)) + 0.5
+    return torch.where(torch.arange(n) < n // 2, -step, 0.0).repeat(shape[0], 1)
 
 
 def _low(shape, dtype, generator):

@@ -25,7 +25,8 @@ MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they tr
 TYPES = {"*i8", "i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 MAX_JOBS = 4  # that replay the cases of an answer
 SHARE = 0.1  # of the exercise's time, for a replay of other sources
-EVEN, MOST_EVEN = 8, 8  # what an even size is a multiple of; cases of them that are tried in every configuration
+EVEN = 8  # what an even size is a multiple of
+MOST_AGAIN = 48  # cases of even sizes in other configurations
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
@@ -232,7 +233,7 @@ class Trials:
         large = [i for i in traces if 2 * self.cases[i].expected.numel() > sizes[largest]]
         wanted = {largest: {each.choice for i in large for each in tuned[i]}}
         kinds = {kind: i for i in traces if (kind := _evenness(self.cases[i])) and tuned[i]}
-        wanted |= {i: {each.choice for each in tuned[i]} for i in [*kinds.values()][:MOST_EVEN]}
+        wanted |= {i: {each.choice for each in tuned[i]} for i in [*kinds.values()][: MOST_AGAIN // max(count, 1)]}
         return [
             self.drawn(replace(case, name=f"{case.name}, configuration {c}"), 600 + count * k + c, configuration=c)
             for k, (i, seen) in enumerate(wanted.items()) for case in [self.cases[i].case]

@@ -66,12 +66,4 @@ EDITS = (
          '        if tl.sum(p, axis=0) != 0.0:\n            sums += p[:, None] * v\n'},
         thought='Where no weight is, nothing has to be read.',
     ),
-    Edit(
-        "nan", "last_row_again_with_weight_0",
-        {'(rows[:, None] < t) & (columns[None, :] < d)':
-         'columns[None, :] < d',
-         'v_ptr + rows[:, None] * d':
-         'v_ptr + tl.minimum(rows, t - 1)[:, None] * d'},
-        "inf * 0 is NaN.",
-    ),
 )
