@@ -8,6 +8,7 @@ from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
 from autograder.exercises.cases import Strided, as_if_by_rows, rows_one_apart
+from autograder.tensors import poison
 from workshop.executor.arithmetic import tf32
 
 BLOCK = 64
@@ -21,7 +22,7 @@ def told(exercise: str, about: dict, compute) -> tuple[str, str]:
     values = [a.values if isinstance(a, Strided) else a for a in arguments]
     got = compute(*(v.clone() if isinstance(v, torch.Tensor) else v for v in values)).float()
     bound = exercise.bounds[torch.float32].of_sums(exercise.sums(*values) if exercise.sums else None)
-    comparison = Comparison(got, exercise.expected(case, values).double(), bound)
+    comparison = Comparison(got, exercise.expected(case, values).double(), bound, exercise.inputs.any_rank)
     result = Result(tuple(got.shape), "float32", True, False)
     found = diagnose(Observation(exercise, case, arguments, "interpreter", result=result, comparison=comparison,
                                  evidence=Evidence(launched=("kernel",)), constants=(BLOCK,)))  # fmt: skip
@@ -50,6 +51,20 @@ WRONG = {
     "again": ("tile_dot", PRODUCT, lambda a, b: a[:, AGAIN[100]] @ b, "wrong-value", "of a again"),
     "in all": ("vector_add", VECTOR, lambda x, y: (x + y)[AGAIN[1000]], "wrong-program-id", "0 to 63 of x and y again"),
 }
+
+
+def _tail_left_out(*vectors: torch.Tensor) -> torch.Tensor:
+    """The sum, of which the elements behind the last whole block were never written."""
+    output = poison(torch.empty(vectors[0].shape))
+    whole = output.numel() // BLOCK * BLOCK
+    output.view(-1)[:whole] = sum(vectors).reshape(-1)[:whole]
+    return output
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (3, 5)])
+def test_an_output_of_any_rank_has_no_rows_that_changed_places(leading):
+    slug, _ = told("vector_add", VECTOR | {"leading": leading}, _tail_left_out)
+    assert slug == "tail-wrong"
 
 
 @pytest.mark.parametrize("mistake", WRONG)

@@ -204,7 +204,7 @@ def _is_serious(race: Race, o: Observation) -> bool:
 def misplaced(o: Observation) -> Finding | None:
     """Each wrong row holds the right result of another row."""
     c = o.wrong
-    if c is None or c.expected.ndim != 2 or not c.varies:
+    if c is None or c.flat or c.expected.ndim != 2 or not c.varies:
         return None
     wrong = (c.bad_rows & ~c.unwritten.any(1)).nonzero().flatten().tolist()[:16]
     finite = torch.isfinite(c.expected)
