@@ -1,9 +1,8 @@
 """Checks that a space of configurations is sensible, and that the key leads to a good choice in it.
 
-The first check reads the trace of the answer's launches, on any machine. The second one replays it with other values of
-the constants of the space: then a kernel must do something else. The third one measures on a GPU: our own process times
-every configuration at two sizes. If the key is the same for both sizes, the autotuner keeps the choice that it made for
-the small size.
+The first two checks read the trace of the answer's launches, on any machine: with another value of a constant of the
+space, a kernel must be another program. The third one measures on a GPU: our own process times every configuration at
+two sizes. If the key is the same for both sizes, the autotuner keeps the choice that it made for the small size.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of, without
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
-MAX_OTHERS = 32  # programs of one launch with other values of its constants
 # Entries of a configuration that are launch options, not arguments of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
@@ -163,25 +161,17 @@ def about_the_choice(same_key: bool, size: str, larger: str, small: list[float],
 def about_the_constants(trials: Trials) -> Finding | None:
     """Of a right answer: the finding about a constant that the space varies and that no kernel uses.
 
-    One case is replayed again with the programs for other values of each constant. If a kernel uses the constant, other
-    programs read and write, or other places, or the replay fails. A constant may also be the number of programs in the
-    launch grid, for a kernel that is right with any number of them.
+    Its program is the same for every value of the constant. A constant may also be the number of programs in the launch
+    grid, for a kernel that is right with any number of them.
     """
     index = next((i for i in trials.traces if trials.cases[i].variants), None)
     if index is None:
         return None
     drawn, trace = trials.cases[index], trials.traces[index]
-    others = _others(trace)
-    changed = {(name, i): _with(trace, *each) for name, given in others.items() for i, each in enumerate(given)}
-    if not changed:
-        return None
-    new = {key: each for key, each in changed.items() if each != trace}
-    seen = trials.replay({key: (drawn, each) for key, each in ({None: trace} | new).items()})
-    usual = seen[None].evidence.accesses if None in seen else 0
-    same = {key for key, o in seen.items() if o.result and o.evidence.accesses == usual}
-    used = {name for name, number in new.keys() - same}
-    unused = next((name for name in others if name not in used), None)
-    if not usual or not unused or _is_number_of_programs(trials, drawn, trace):
+    tried = [(other, launch) for launch in trace.tuned for other in launch.tuned.others]
+    used = {other.name for other, launch in tried if other.program != launch.program}
+    unused = next((other.name for other, _ in tried if other.name not in used), None)
+    if not unused or _is_number_of_programs(trials, drawn, trace):
         return None
     return Finding(
         "not-autotuned",
@@ -189,24 +179,6 @@ def about_the_constants(trials: Trials) -> Finding | None:
         "No kernel uses this constant, so the autotuner times the same kernel again and again.",
         f"use {unused} in the kernel: pid * {unused} + tl.arange(0, {unused}). Or remove it from the space.",
     )
-
-
-def _others(trace: Trace) -> dict[str, list[tuple[int, str | None]]]:
-    """For each constant that has several values in the space of a launch: the launch, and a program with another value.
-
-    The program is None where the kernel could not be read with that value.
-    """
-    found: dict[str, list] = {}
-    for number, launch in enumerate(trace.tuned):
-        for other in launch.tuned.others[:MAX_OTHERS]:
-            found.setdefault(other.name, []).append((number, other.program))
-    return found
-
-
-def _with(trace: Trace, number: int, program: str | None) -> Trace:
-    wanted = trace.tuned[number]
-    steps = (replace(step, program=program or "") if step is wanted else step for step in trace.steps)
-    return replace(trace, steps=tuple(steps))
 
 
 def _is_number_of_programs(trials: Trials, drawn: Drawn, trace: Trace) -> bool:

@@ -134,9 +134,6 @@ class Memory:
             if (key := (access.where, argument.name)) not in launch.steps:
                 where = argument.name, *self.text(access.where), argument.shape, argument.stride
                 launch.steps[key] = Steps(*where, access.shape, access.steps)
-            if self.watch.counts:
-                at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
-                launch.accesses = hash((launch.accesses, argument.name, region.lanes, at))
 
     def _by_corners(self, access: Access) -> list[Region] | None:
         """The lanes of evenly spaced addresses, checked by the corners of each program's block; None if others."""

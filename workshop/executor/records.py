@@ -361,8 +361,7 @@ class Argument:
 class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
-    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `storing`: by
-    program, whether it stored an element. `steps`: by line and argument.
+    `storing`: by program, whether it stored an element. `steps`: by line and argument.
     """
 
     kernel: str
@@ -374,7 +373,6 @@ class Launch:
     bytes_loaded: int = 0
     bytes_stored: int = 0
     masked_lanes: int = 0
-    accesses: int = 0
     races: list[Race] = field(default_factory=list)
     undefined: list[Undefined] = field(default_factory=list)
     storing: torch.Tensor | None = None

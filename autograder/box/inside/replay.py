@@ -368,7 +368,7 @@ class _OnExecutor(_Watched):
         self.races: list[Race] = []
         self.undefined: list[Undefined] = []
         self.steps: list[Steps] = []
-        self.accesses = self.stored = 0
+        self.stored = 0
         self.accumulates = False
         self.without_work: tuple[int, ...] = ()
 
@@ -385,7 +385,6 @@ class _OnExecutor(_Watched):
         self.races += seen.races_by_kind
         self.steps += [each for each in seen.steps.values() if each.line and advice.odd_step(each) is not None]
         self.copies.count(seen)
-        self.accesses = hash((self.accesses, seen.accesses))
         self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
         idle = (~seen.storing).nonzero().flatten()
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:

@@ -142,7 +142,7 @@ Fault, Race, Undefined, Steps = map(_of_executor, ("Fault", "Race", "Undefined",
 Unused = _of_executor("Unused", "facts")
 Kind, Name, Label, Code, Digest = (Annotated[str, most] for most in (40, 100, 200, 400, 64))
 Line, Size, Far = (Annotated[int, range((1 << bits) + 1)] for bits in (31, 40, 62))
-Integer, Hash, Wide = (Annotated[int, range(-(1 << bits), (1 << bits) + 1)] for bits in (62, 63, 64))
+Integer, Wide = (Annotated[int, range(-(1 << bits), (1 << bits) + 1)] for bits in (62, 64))
 Case, Flag = Annotated[int, range(4097)], Annotated[bool, range(2)]
 Integers, Names = Annotated[tuple[Integer, ...], 16], Annotated[tuple[Name, ...], 16]
 # Of the executor's records: by the name of a field, and by the type of the others.
@@ -373,7 +373,6 @@ class Evidence:
     reads: Annotated[tuple[Annotated[float, 1 << 40], ...], 16] = ()  # average of an element
     unread: Annotated[tuple[Annotated[tuple[Integer, ...], 2 * MAX_RUNS], ...], 16] = ()
     stored: Far = 0  # bytes that kernels wrote
-    accesses: Hash = 0  # a hash of all accesses, in their order
     idle: Flag = False  # kernels were launched, and without them the result would be the same
     accumulates: Flag = False  # an autotuned kernel reads what it wrote in an earlier run
     adds_atomically: Flag = False  # kernels add floating-point numbers in any order
