@@ -411,7 +411,7 @@ FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, 12, "code", "x_ptr",
 RESULT = Result((3,), "float32", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("read-write", "output_ptr", (7,), (), (1, 0, 0), False, 14, "tl.store(...)", 256, 0.5, 3)
-EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, 7, True)
+EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, True)
 
 
 @pytest.mark.parametrize(
