@@ -163,7 +163,7 @@ WAYS = {
     "says that memory lacks": "raise MemoryError",
     "says that a driver lacks": "raise RuntimeError('Found no NVIDIA driver')",
     "asks for what a stand-in lacks": "torch.cuda.Stream()",
-    "loops": "for _ in range(5000):\n    x.clone()",
+    "loops": "for _ in range(5000):\n    torch.empty(1, device=x.device)",
 }
 MAY_BE_OURS = {"takes memory", "says that memory lacks", "loops"}
 PLACES = {

@@ -450,8 +450,13 @@ EXERCISES = (
     ),
     Exercise(
         signature="split_decode_attention(q, k, v) -> the same, with a long cache split over the programs of a device",
-        # neither heads nor parts of d make many programs
-        inputs=_inputs(QUERY, CACHE, CACHE, more=({"heads": 1, "tokens": LONG, "d": 32},)),
+        inputs=_inputs(
+            QUERY, CACHE, CACHE,
+            more=(
+                {"heads": 1, "tokens": LONG, "d": 32},  # neither heads nor parts of d make many programs
+                {"heads": 1, "tokens": 140_001, "d": 16},  # more than 1024 parts of 128
+            ),
+        ),
         reference=decode_attention,
         bounds=BOUNDS,
         reads_per_element=2,

@@ -663,7 +663,8 @@ class Inputs:
         """
         if not self.tensors:
             many = _past(bounds, integer(generator, *PROGRAMS))
-            return (self._large({self.large: many}, generator),) if self.large else ()
+            each = (many, many // EVEN_PROGRAMS * EVEN_PROGRAMS) if self.large else ()
+            return tuple(self._large({self.large: n}, generator) for n in each)
         if len(self.dimensions) == 1:
             vectors = _large_vectors(generator, self.any_rank, bounds)
             return tuple(self._large({self.large: math.prod(shape)}, generator, shape) for shape in vectors)
@@ -713,7 +714,7 @@ class Inputs:
         gradient: the number of the argument whose gradient is judged; None: the output is.
         """
         shape = shape or tuple(sizes[each.name] for each in self.dimensions) or (sizes[self.large],)
-        dtype, rows = choice(generator, self.dtypes), self.large or self.rows
+        dtype, rows = choice(generator, (self.dtypes[0], *self.dtypes)), self.large or self.rows  # most need float32
         first = next((each for each in self.tensors if each.row_stride), None)
         length = first and self._row_length(sizes)
         most = math.prod(shape) > NARROW_ENDS[-1]  # contiguous, because some take such a matrix for one long row
@@ -806,6 +807,7 @@ def _digits(n: int) -> str:
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
 AS_THEY_ARE = 10_000  # numbers of an answer that are sizes; there are other cases for smaller ones
 PROGRAMS = 8_400_000, 9_900_000  # of an exercise with one for each element
+EVEN_PROGRAMS = 1 << 12  # of which so many divide the number of programs
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
@@ -841,12 +843,12 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
-    """More short rows than a grid's second axis has tiles of 32, more than 2²⁴ elements in some width, and long rows.
+    """More short rows than a grid's second axis has tiles of 32, thousands of rows of thousands, and long rows.
 
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
     """
-    usual, last = _spread_over(generator, 200, 4000), NARROW_ENDS[-1]
+    usual, last = _spread_over(generator, 2100, 4000), NARROW_ENDS[-1]
     return [
         (integer(generator, *MANY), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),

@@ -49,6 +49,18 @@ def _together(shapes: Callable[[Mapping[str, int]], tuple], then=lambda sizes, *
     return drawn
 
 
+
+
+def _large_products(first, second, *others):
+    """Products that float16 does not hold. Those of the second half of k take away nearly all of the first half's."""
+    half = first.shape[1] // 2
+    along_k, again = second.t() if others else second, slice(half, 2 * half)  # a layer has k last
+    first[:, again], first[:, 2 * half :] = first[:, :half], 0
+    along_k[:half] *= 200
+    along_k[again] = 0.001 * along_k[again] - along_k[:half]
+    return 200 * first, second, *others
+
+
 NARROW = "few", "one"
 SIDE = (
     *of_blocks(50, 170, 64, 128),
@@ -75,12 +87,16 @@ SPLIT = (
     *DEPTH[2:-1],
     replace(THOUSANDS, draw=odd(9000, 17_000)),  # many parts, of 512 or so
 )
+OF_HALF = {"dtype": ("float16",), "k": (RAGGED,)}
 VALUES = (
     Values("", fill=lambda *tensors: tensors),
     # sums that only grow: an accumulator with 11 bits or 8 loses what it adds to a large sum
     tried_once("numbers near 1", lambda *tensors: tuple(0.5 + torch.special.ndtr(x) for x in tensors),
                k=(THOUSANDS.name,)),
     tried_once("small numbers", lambda *tensors: tuple(1e-4 * x for x in tensors), k=(RAGGED,), dtype=("float32",)),
+    # a column, and a row, may have a path of their own
+    tried_once("large products, m = 1", _large_products, **OF_HALF, m=("one",)),
+    tried_once("large products, n = 1", _large_products, **OF_HALF, n=("one",)),
     *(
         # their products are as usual
         tried_once(name, lambda first, second, *others: (1e6 * first, 1e-6 * second, *others), dtype=(dtype,))

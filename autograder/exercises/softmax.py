@@ -46,20 +46,24 @@ def _ascending(shape, dtype, generator):
     """
     m, n = shape
     x = torch.linspace(-100, 100, n).repeat(m, 1)
-    x[1::3] = _overflowing((1, n), dtype, generator)
+    x[1::3] = _late((1, n), dtype, generator)
     x += 0.1 * torch.randn(m, n, generator=generator)
     x[1 + (m > 2) :: 3] = torch.where(torch.arange(n) == 0, -200.0, 0.0)
     return x
 
 
-def _overflowing(shape, dtype, generator):
-    """The later half of a row is larger by so much that exp of one element does not overflow, and the sum of all does.
+def _late(shape, dtype, generator):
+    """Rows in which a maximum that is renewed too late overflows.
 
-    The larger ones are 0, so that their logarithms are small, and lose little.
+    In the even ones, the later half is larger by so much that exp of one element does not overflow, and the sum of all
+    does. In the odd ones, each block is a little larger than the one before it. The largest ones are 0, so that
+    logarithms of sums are small, and lose little.
     """
-    n = shape[1]
+    m, n = shape
     step = math.log(torch.finfo(torch.float32).max / (n - n // 2)) + 0.5
-    return torch.where(torch.arange(n) < n // 2, -step, 0.0).repeat(shape[0], 1)
+    x = torch.where(torch.arange(n) < n // 2, -step, 0.0).repeat(m, 1)
+    x[1::2] = torch.linspace(-200, 0, n)
+    return x
 
 
 def _low(shape, dtype, generator):
@@ -178,7 +182,7 @@ OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one 
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
-VERY_LONG_ROWS = {**PRECISE, "columns": ("tens of thousands",), "rows": ("two",)}
+VERY_LONG_ROWS = {**PRECISE, "columns": ("tens of thousands",), "rows": ("a pair",)}
 LARGE_END = tried_once("some large last elements", _large_end, "huge", rows=())
 LOW = tried_once("low values", _low, "negative", **OWN_ROWS | {"columns": (RAGGED,)})
 HIDDEN = tried_once("masked", _masked, "masked", **OWN_ROWS | {"columns": (WHOLE, "long")})
@@ -196,7 +200,7 @@ ROW_VALUES = (
     tried_once("largest first", normal_but((FIRST, 120.0)), "descending", **PRECISE),
     tried_once("ascending rows", _ascending, "ascending", **PRECISE),
     LOW,
-    tried_once("long rows whose exp overflows", _overflowing, "ascending", **VERY_LONG_ROWS),
+    tried_once("long rows that rise", _late, "ascending", **VERY_LONG_ROWS),
 )
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
@@ -206,9 +210,9 @@ MASKED = (
 )
 
 
-def _columns_of(kind: str, draw, *values: str, dtypes=("float32", "float16", "bfloat16")) -> Level:
+def _columns_of(kind: str, draw, *values: str, dtypes=("float32", "float16", "bfloat16"), rows="two") -> Level:
     """Rows so long that a case has two at most, with these values."""
-    return Level(kind, draw, once=True, only_with={"rows": ("two",), "values": values, "dtype": dtypes})
+    return Level(kind, draw, once=True, only_with={"rows": (rows,), "values": values, "dtype": dtypes})
 
 
 
@@ -235,12 +239,16 @@ def rows_of_a_softmax(
     values: tuple[Values, ...], long: tuple[Level, ...] = (), row_stride: bool = True, first: tuple[dict, ...] = ()
 ) -> Inputs:
     """What a matrix may be whose rows meet exp."""
-    very_long = between(30_000, 50_000)
-    long += (_columns_of("tens of thousands", very_long, "long rows whose exp overflows", dtypes=("float32",)),)
+    very_long = _columns_of(
+        "tens of thousands", between(30_000, 50_000), "long rows that rise", dtypes=("float32",), rows="a pair"
+    )
     more = (
         Level(AT_ENDS, fixed(len(BLOCK_ENDS) + 1), once=True, only_with={"values": ("one large element each",)}),
-        Level("two", between(1, 2), once=True, only_with={"columns": [each.name for each in long]}),
+        Level("a pair", fixed(2), once=True, only_with={"columns": (very_long.name,)}),
     )
+    if len(long) > 1:
+        more += (Level("two", between(1, 2), once=True, only_with={"columns": [each.name for each in long]}),)
+    long += (very_long,)
     return Inputs(
         (TensorArgument(("rows", "columns"), row_stride),),
         (Dimension("rows", rows("rows").sizes + more), columns("columns", 1, *long)),

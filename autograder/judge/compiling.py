@@ -22,7 +22,7 @@ from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
 from ..exercises.cases import Tag
 from ..verdict import Finding
-from .trials import MAX_CONFIGURATIONS, Trials
+from .trials import MAX_CONFIGURATIONS, Drawn, Trials
 
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
@@ -193,10 +193,14 @@ REFUSED = {
 
 
 def operator_finding(trials: Trials) -> Finding | None:
-    """What torch says of the function in a few ordinary cases; None if it accepts it."""
-    ordinary = [d for d in trials.cases if d.case.gradient is None and not d.case.about & {Tag.EMPTY, Tag.SHORT}]
-    in_half = [Tag.HALF in d.case.about for d in ordinary]
-    asked = [ordinary[in_half.index(half)] for half in (False, True) if half in in_half]
+    """What torch says of the function in a few cases: an ordinary one, one in half precision, an empty one."""
+    kinds: dict[object, Drawn] = {}
+    for d in trials.cases:
+        if d.case.gradient is None and Tag.EMPTY in d.case.about:
+            kinds.setdefault(Tag.EMPTY, d)
+        elif d.case.gradient is None and Tag.SHORT not in d.case.about:
+            kinds.setdefault(Tag.HALF in d.case.about, d)
+    asked = [*kinds.values()]
     request = PlanRequest((trials.source,), trials.exercise.entry, tuple(d.planned(operator=True) for d in asked))
     reports = trials.ask(request)
     for drawn, report in zip(asked, map(reports.get, range(len(asked)))):

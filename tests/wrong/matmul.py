@@ -122,4 +122,17 @@ EDITS = (
             "*b.stride(), k % 32 == 0, BLOCK_M=64, BLOCK_N=64",
         },
     ),
+    Edit(
+        "nan", "products_of_one_column_in_half",
+        {
+            "acc = tl.dot(a, b, acc, input_precision=\"ieee\")":
+            "acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1) if ONE else tl.dot(a, b, input_precision=\"ieee\")",
+            "BLOCK_M: tl.constexpr,":
+            "ONE: tl.constexpr, BLOCK_M: tl.constexpr,",
+            "*b.stride(), BLOCK_M=64, BLOCK_N=64":
+            "*b.stride(), n == 1, BLOCK_M=64, BLOCK_N=1 if n == 1 else 64",
+            "triton.cdiv(n, 64),)":
+            "triton.cdiv(n, 1 if n == 1 else 64),)",
+        },
+    ),
 )

@@ -244,4 +244,14 @@ EDITS = (
          '        in_max_new = tl.where(block_max > in_max + 80.0, block_max, in_max)'},
         "exp(80) does not overflow. The sum of many does.",
     ),
+    Edit(
+        "overflow", "growth_is_measured_from_block_to_block",
+        {'    in_exp_sum = 0.0\n':
+         '    in_exp_sum = 0.0\n    last = -float("inf")\n',
+         'in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))':
+         'block_max = tl.max(in_data, axis=0)\n'
+         '        in_max_new = tl.where(block_max - last > 8.0, tl.maximum(in_max, block_max), in_max)\n'
+         '        last = block_max'},
+        "Many small steps are a large one.",
+    ),
 )

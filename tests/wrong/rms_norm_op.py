@@ -126,4 +126,9 @@ EDITS = (
          '\n'
          '@triton_op("ship_it::rms_norm", mutates_args=())'},
     ),
+    Edit(
+        "wrong-schema", "an_empty_batch_is_given_back",
+        {'    m, n = x.shape\n    y = torch.empty':
+         '    m, n = x.shape\n    if m == 0:\n        return x\n    y = torch.empty'},
+    ),
 )  # fmt: skip

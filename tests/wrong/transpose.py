@@ -94,4 +94,15 @@ EDITS = (
          '    n, m = x.shape\n    if m == 1 and n > 1 and x.is_contiguous():\n        return x.view(1, n)\n'},
         thought='The same numbers in the same order.',
     ),
+    Edit(
+        "out-of-memory", "large_tiles_for_large_matrices",
+        {'    grid = (triton.cdiv(n, 32) * triton.cdiv(m, 32),)\n':
+         '    side, warps = (32, 4) if min(n, m) < 2048 else (256, 8)\n'
+         '    grid = (triton.cdiv(n, side) * triton.cdiv(m, side),)\n',
+         'tl.store(output_ptr + offsets, tile, mask=mask)':
+         'tl.store(output_ptr + tl.trans(offsets), tl.trans(tile), mask=tl.trans(mask))',
+         'ROWS=32, COLUMNS=32':
+         'ROWS=side, COLUMNS=side, num_warps=warps'},
+        "Tiles that are turned lie in shared memory.",
+    ),
 )
