@@ -680,7 +680,8 @@ class Inputs:
         turn, made = integer(generator, 1, 6), []
         for i, each in enumerate(each | self.derived(each) for each in sizes):
             asked = (None, list(self.gradients)[(turn + i) % len(self.gradients)]) if self.gradients else (None,)
-            made += [self._large(each, generator, alike=0 < i == alike, gradient=gradient) for gradient in asked]
+            how = {"alike": 0 < i == alike, "dtype": self.dtypes[0] if i == 1 else None}  # whose tiles are largest
+            made += [self._large(each, generator, gradient=gradient, **how) for gradient in asked]
         return tuple(made)
 
     def _large_sizes(self, generator: torch.Generator, bounds: Sequence[int]) -> list[dict[str, int]]:
@@ -708,13 +709,15 @@ class Inputs:
             math.prod(known.get(name, 1) for name in names) for names in (large, *(each.shape for each in self.tensors))
         )
 
-    def _large(self, sizes: dict, generator, shape: tuple[int, ...] = (), alike: bool = False, gradient=None) -> Case:
+    def _large(
+        self, sizes: dict, generator, shape: tuple[int, ...] = (), alike: bool = False, gradient=None, dtype=None
+    ) -> Case:
         """shape: of all dimensions. alike: all rows are the same one, where a row stride of 0 is allowed.
 
         gradient: the number of the argument whose gradient is judged; None: the output is.
         """
         shape = shape or tuple(sizes[each.name] for each in self.dimensions) or (sizes[self.large],)
-        dtype, rows = choice(generator, (self.dtypes[0], *self.dtypes)), self.large or self.rows  # most need float32
+        dtype, rows = dtype or choice(generator, self.dtypes), self.large or self.rows
         first = next((each for each in self.tensors if each.row_stride), None)
         length = first and self._row_length(sizes)
         most = math.prod(shape) > NARROW_ENDS[-1]  # contiguous, because some take such a matrix for one long row

@@ -71,7 +71,7 @@ INPUTS = Inputs(
         {"rows": 37, "columns": 300, "eps": 1e-5, "gradient": WEIGHT, "row_stride": 0},
         {"rows": 5, "columns": 4100, "eps": 0.25, "gradient": X, "row_stride": 4128, "values": "large ends"},
         {"rows": 2, "columns": 20_001, "eps": 0.25, "gradient": WEIGHT, "values": "large ends"},
-        {"rows": 0, "columns": 300, "eps": 1e-5, "gradient": WEIGHT},
+        *({"rows": 0, "columns": 300, "eps": 1e-5, "gradient": gradient} for gradient in (None, WEIGHT)),
         {"rows": 3, "columns": 9_001, "eps": 0.25, "values": "large ends"},  # a branch for long rows has its own eps
     ),
     large="rows",

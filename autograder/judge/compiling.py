@@ -196,10 +196,8 @@ def operator_finding(trials: Trials) -> Finding | None:
     """What torch says of the function in a few cases: an ordinary one, one in half precision, an empty one."""
     kinds: dict[object, Drawn] = {}
     for d in trials.cases:
-        if d.case.gradient is None and Tag.EMPTY in d.case.about:
-            kinds.setdefault(Tag.EMPTY, d)
-        elif d.case.gradient is None and Tag.SHORT not in d.case.about:
-            kinds.setdefault(Tag.HALF in d.case.about, d)
+        if d.case.gradient is None and Tag.SHORT not in d.case.about:
+            kinds.setdefault(Tag.EMPTY if Tag.EMPTY in d.case.about else Tag.HALF in d.case.about, d)
     asked = [*kinds.values()]
     request = PlanRequest((trials.source,), trials.exercise.entry, tuple(d.planned(operator=True) for d in asked))
     reports = trials.ask(request)
