@@ -52,27 +52,14 @@ def _scored(lowest: float, highest: float, share: float = 1.0):
     return fill
 
 
-def _one_token_each(k):
-    """A token of each head: of the first one near the beginning, of the next one near the end, and so on."""
-    heads, tokens = torch.arange(len(k)), k.shape[1]
-    return heads, (heads * 37 + heads % 2 * (2 * tokens // 3)) % tokens
-
-
 def _one_large(q, k, v):
-    """One score of each head is far above the others: a maximum that misses its token overflows."""
-    k[_one_token_each(k)] += 120 * _along(q)[:, 0]
+    """One score of each head is far above the others: a maximum that misses its token overflows.
+
+    Its token is near the beginning in the first head, near the end in the next one, and so on.
+    """
+    heads, tokens = torch.arange(len(k)), k.shape[1]
+    k[heads, (heads * 37 + heads % 2 * (2 * tokens // 3)) % tokens] += 120 * _along(q)[:, 0]
     return q, k, v
-
-
-def _one_large_of_int8(q, k, k_scale, v, v_scale):
-    _score_of_int8(120, q, k, k_scale, _one_token_each(k))
-    return q, k, k_scale, v, v_scale
-
-
-def _score_of_int8(score: float, q, k, k_scale, token: tuple) -> None:
-    """Makes the keys at these places the queries, as far as int8 holds them, with this score."""
-    k[token] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
-    k_scale[token] = score * math.sqrt(q.shape[-1]) / (q * k[token]).sum(-1)
 
 
 def _no_query(q, *cache):
@@ -84,10 +71,6 @@ def _no_query(q, *cache):
 def _lowest(q, k, v, *_):
     """All scores are -25,000. Of their sums, float32 keeps the logarithm as bfloat16 does."""
     return 0 * q - 64, 0 * k + 25_000 / 64 / math.sqrt(q.shape[-1]), v
-
-
-def _lowest_of_int8(q, k, k_scale, *more):
-    return 0 * q - 64, 0 * k + 1, 0 * k_scale + 25_000 / 64 / math.sqrt(q.shape[-1]), *more
 
 
 def _large_values(q, k, v):
@@ -113,14 +96,6 @@ def _one_above(q, k, v):
     return q, 0.1 * k + 17 * first * _along(q), torch.where(first, 0, 1 + v.sigmoid())
 
 
-def _one_above_of_int8(q, k, k_scale, v, v_scale):
-    k_scale = 0.1 * k_scale
-    _score_of_int8(17, q, k, k_scale, (slice(None), 0))
-    v = 64 + v.abs() // 2
-    v[:, 0] = 0
-    return q, k, k_scale, v, v_scale
-
-
 def _one_above_in_pages(q, k, v, first):
     k, v = 0.1 * k, 1 + v.sigmoid()
     k[first, 0], v[first, 0] = 17 * _along(q)[:, 0], 0
@@ -133,11 +108,20 @@ def _cache(sizes, kind, dtype, generator):
 
 
 def _quantised(sizes, kind, dtype, generator):
+    if kind.name in [each.name for each in SCORED if each.name]:
+        q, *cache = _cache(sizes, kind, dtype, generator)
+        return q, *(part for x in cache for part in _to_int8(x))
     h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
     k, v = (torch.randint(-128, 128, (h, t, d), generator=generator) for _ in range(2))
     scales = [(0.5 + torch.rand(h, t, generator=generator)) / 64 for _ in range(2)]
     q = torch.randn(h, d, generator=generator)
     return kind.fill(q, k, scales[0], v, scales[1])
+
+
+def _to_int8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """int8 and the scale of each row."""
+    scale = x.abs().amax(-1) / 127
+    return (x / scale.clamp(min=1e-30)[..., None]).round(), scale
 
 
 def _tokens_of_zeros(q, k, k_scale, v, v_scale):
@@ -157,7 +141,6 @@ LARGE_SCORES = Values(
     "large scores", fill=lambda q, k, *more: (q, 8 * k, *more),
     only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER},
 )  # fmt: skip
-LARGE_SCORES_OF_INT8 = replace(LARGE_SCORES, fill=lambda q, k, k_scale, *more: (q, k, 8 * k_scale, *more))
 ONE_LARGE = tried_once("one large score each", _one_large, "huge", tokens=(RAGGED, ONE_FAR))
 ONE_ABOVE = tried_once("one score above", _one_above, tokens=("many",), dtype=("float32",))
 LOWEST = tried_once("very low scores", _lowest, tokens=(RAGGED,), dtype=("bfloat16",))
@@ -412,11 +395,7 @@ def _opposite(shape, dtype, generator):
 OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
 OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
-OF_INT8 = (
-    PLAIN, LARGE_QUERIES, LARGE_SCORES_OF_INT8, NO_QUERY, replace(LOWEST, fill=_lowest_of_int8), OF_ZEROS,
-    replace(ONE_LARGE, fill=_one_large_of_int8),
-    replace(ONE_ABOVE, fill=_one_above_of_int8),
-)  # fmt: skip
+OF_INT8 = PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, LOWEST, OF_ZEROS, ONE_LARGE, ONE_ABOVE
 EXERCISES = (
     Exercise(
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
