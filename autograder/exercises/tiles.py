@@ -124,7 +124,8 @@ def _below_zero(shape, dtype, generator):
 
 def _gathered(sizes, kind, dtype, generator):
     m, n = sizes["rows"], sizes["columns"]
-    count = (m, m + 3, (m + 1) // 2)[m % 3]  # beside the rows of the table: as many, more, fewer
+    # Beside the rows of the table: as many, more, fewer; of a small table, many more.
+    count = m + 100 if m < 10 and m % 2 else (m, m + 3, (m + 1) // 2)[m % 3]
     index = torch.randint(0, max(m, 1), (count if m else 0,), generator=generator)
     if m > 2 and integer(generator, 0, 1):  # all in their order, but for two neighbours
         index, one = torch.arange(count) % m, integer(generator, 0, m - 2)

@@ -113,11 +113,14 @@ def _chosen(launches: list[Launch], programs: dict[str, str]) -> list[Launch]:
     return tuned + [launch for launch in found.values() if not launch.tuned][:MAX_COMPILED]
 
 
-def _rank(launch: Launch) -> float:
-    """The product of a launch's constants; where blocks may be large, the smaller the better. A block has two axes."""
+def _rank(launch: Launch) -> tuple[float, bool]:
+    """The product of a launch's constants; where blocks may be large, the smaller the better. A block has two axes.
+
+    And whether its tensors have float32.
+    """
     lengths = sorted(value for value in launch.constants.values() if type(value) is int and value > 0)
     size = math.prod(lengths)
-    return size if math.prod(lengths[-2:]) <= LARGE else 1 / size
+    return size if math.prod(lengths[-2:]) <= LARGE else 1 / size, any(each.kind == "*fp32" for each in launch.given)
 
 
 # -- whether torch accepts a right answer as one of its operators: the box asks it, see box/inside/operators.py -------
