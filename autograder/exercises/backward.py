@@ -91,7 +91,7 @@ def _classified(sizes, kind, dtype, generator):
     return kind.fill(logits, targets)
 
 
-IN_BFLOAT16 = {"dtype": ("bfloat16",)}
+IN_BFLOAT16 = {"dtype": ("bfloat16",), "gradient": ("none",), "values": ("",)}  # a loss over all rows is float32
 LOGITS = Inputs(
     (
         TensorArgument(("rows", "vocabulary"), row_stride=True),

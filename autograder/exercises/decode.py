@@ -433,6 +433,7 @@ EXERCISES = (
             QUERY, CACHE, CACHE,
             more=(
                 {"heads": 1, "tokens": LONG, "d": 32},  # neither heads nor parts of d make many programs
+                {"heads": 5, "tokens": LONG + 904, "d": 32},  # 5 divides no number of multiprocessors
                 {"heads": 1, "tokens": 140_001, "d": 16},  # more than 1024 parts of 128
             ),
         ),
