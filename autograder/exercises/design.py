@@ -551,7 +551,8 @@ class Inputs:
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
         turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
-        more = turned + ["one tensor twice"] * twice
+        numbers = [each.name for each in self.arguments if isinstance(each, Number) and each.levels]
+        more = [f"{each} = {sizes[each]:.6g}" for each in numbers] + turned + ["one tensor twice"] * twice
         more += [self.outputs[pick]] if pick is not None else []
         name = self._named(shape, dtype, row_stride, gradient, values, *more)
         about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
