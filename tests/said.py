@@ -102,7 +102,7 @@ SAID = {
     "wrong/softmax_backward/wrong-value__the_sum_so_far": ["in a second loop"],
     # what only some machines, sizes or numbers show
     "wrong/matmul/low-precision__as_torch_is_told": ["has PRECISION = ieee; here it is tf32", "!another tensor"],
-    "wrong/split_decode_attention/wrong-value__room_for_512_parts": ["multiprocessors", "here it is 16"],
+    "wrong/split_decode_attention/wrong-value__room_for_512_parts": ["multiprocessors", "here it is 229"],
     "wrong/outer_add/compile-error__eight_whole_rows": ["maximum tensor numel", "block by block"],
     "wrong/lost_lane/wrong-value__finite_limits": ["leave out `low, high"],
     "wrong/int8_decode_attention/wrong-value__keys_of_zeros_left_out": ["write `x = tl.where(mask,"],

@@ -590,10 +590,10 @@ def refused(t: Trouble) -> Finding:
     return Finding("compile-error", happened, means, attempt, **_at(t))
 
 
-def too_much_shared_memory(needed: int, most: int) -> Finding:
+def too_much_shared_memory(kernel: str, needed: int, most: int) -> Finding:
     return Finding(
         "out-of-memory",
-        f"One program needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
+        f"A program of {kernel} needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
         "The tiles that a program keeps, and the copies that the compiler makes to load ahead, lie in shared memory.",
         "make the tiles smaller, or use fewer stages (num_stages).",
     )

@@ -45,7 +45,8 @@ def refusal(trials: Trials, traces: list[Trace]) -> Finding | None:
     said = _said(trials, [group[0] for group in groups])
     refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
     said |= _said(trials, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
-    return next(filter(None, (_finding([said.get(_key(case)) for case in group]) for group in groups)), None)
+    found = (_finding([said.get(_key(case)) for case in each], launch) for each, launch in zip(groups, chosen))
+    return next(filter(None, found), None)
 
 
 def _said(trials: Trials, cases: list[CompileCase]) -> dict[str, Trouble | int | None]:
@@ -81,8 +82,8 @@ def _result(key: str, report: Report | Outcome) -> Trouble | int | None:
     return report.error or report.value
 
 
-def _finding(said: list[Trouble | int | None]) -> Finding | None:
-    """About one program for each target. All must fail: one alone may be Triton's own fault.
+def _finding(said: list[Trouble | int | None], launch: Launch) -> Finding | None:
+    """About one program of a launch, for each target. All must fail: one alone may be Triton's own fault.
 
     What took too long is not said to fail: large blocks take long, and are right.
     """
@@ -90,7 +91,9 @@ def _finding(said: list[Trouble | int | None]) -> Finding | None:
         return refused(said[0])
     needed = said[0] if TARGETS[0] == "cuda" else None
     if type(needed) is int and needed > SHARED_MEMORY:
-        return too_much_shared_memory(needed, SHARED_MEMORY)
+        constants = ", ".join(f"{name} = {value}" for name, value in launch.constants.items())
+        which = launch.kernel + f" with {constants}" * bool(constants)
+        return too_much_shared_memory(which, needed, SHARED_MEMORY)
     return None
 
 
