@@ -60,7 +60,7 @@ def some(answers):
 
 
 # What is said of these comes from what the code is, and not from what a case computed.
-OF_THE_CODE = {"syntax-error", "not-attempted", "not-allowed", "compile-error", "not-in-this-triton", "out-of-memory"}
+OF_THE_CODE = {"syntax-error", "not-attempted", "not-allowed", "compile-error", "not-in-this-triton"}
 OF_THE_CODE |= {slug for slug in Slug if slug.rank >= Slug.NOT_REGISTERED.rank}  # operators, spaces of configurations
 # The line of an error of Python or of the compiler, and of an access that was stopped, is known.
 WITH_A_LINE = {"syntax-error", "compile-error", "out-of-bounds-load", "out-of-bounds-store", "race"}

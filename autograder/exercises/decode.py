@@ -101,7 +101,7 @@ def _one_against_all(q, k, v):
 
     All elements of a query have one size, and so have those of this key: their roundings have one direction.
     """
-    h, t, d = k.shape
+    _, t, d = k.shape
     size = 1 + q[:, :1].sigmoid()
     signs = torch.where(q < 0, -1.0, 1.0)
     k, v = 0.3 * k, 0.3 * v - 4
@@ -445,7 +445,7 @@ EXERCISES = (
             QUERY, CACHE, CACHE,
             more=(
                 {"heads": 1, "tokens": LONG, "d": 32},  # neither heads nor parts of d make many programs
-                {"heads": 5, "tokens": LONG + 904, "d": 32},  # 5 divides no number of multiprocessors
+                {"heads": 5, "tokens": LONG + 904, "d": 32},  # it divides no number of multiprocessors that is shown
                 {"heads": 1, "tokens": 140_001, "d": 16},  # more than 1024 parts of 128
             ),
         ),

@@ -12,6 +12,7 @@ import json
 import math
 import re
 import threading
+from dataclasses import replace
 
 from triton.backends import backends
 
@@ -45,8 +46,15 @@ def refusal(trials: Trials, traces: list[Trace]) -> Finding | None:
     said = _said(trials, [group[0] for group in groups])
     refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
     said |= _said(trials, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
-    found = (_finding([said.get(_key(case)) for case in each], launch) for each, launch in zip(groups, chosen))
-    return next(filter(None, found), None)
+    for group, launch in zip(groups, chosen):
+        if found := _finding([said.get(_key(case)) for case in group]):
+            return found
+        if needed := _too_much(said.get(_key(group[0]))):
+            constants = ", ".join(f"{name} = {value}" for name, value in launch.constants.items())
+            which = launch.kernel + f" with {constants}" * bool(constants)
+            cases = (trials.cases[i].case.name for i, trace in trials.traces.items() if launch in trace.launches)
+            return replace(too_much_shared_memory(which, needed, SHARED_MEMORY), case=next(cases, ""))
+    return None
 
 
 def _said(trials: Trials, cases: list[CompileCase]) -> dict[str, Trouble | int | None]:
@@ -82,19 +90,19 @@ def _result(key: str, report: Report | Outcome) -> Trouble | int | None:
     return report.error or report.value
 
 
-def _finding(said: list[Trouble | int | None], launch: Launch) -> Finding | None:
-    """About one program of a launch, for each target. All must fail: one alone may be Triton's own fault.
+def _finding(said: list[Trouble | int | None]) -> Finding | None:
+    """About one program for each target. All must fail: one alone may be Triton's own fault.
 
     What took too long is not said to fail: large blocks take long, and are right.
     """
     if all(isinstance(each, Trouble) and each.kind != "compile-time" for each in said):
         return refused(said[0])
-    needed = said[0] if TARGETS[0] == "cuda" else None
-    if type(needed) is int and needed > SHARED_MEMORY:
-        constants = ", ".join(f"{name} = {value}" for name, value in launch.constants.items())
-        which = launch.kernel + f" with {constants}" * bool(constants)
-        return too_much_shared_memory(which, needed, SHARED_MEMORY)
     return None
+
+
+def _too_much(said: Trouble | int | None) -> int:
+    """Bytes of shared memory that no card has; 0 where they are fewer, or not known."""
+    return said if TARGETS[0] == "cuda" and type(said) is int and said > SHARED_MEMORY else 0
 
 
 def _key(case: CompileCase) -> str:

@@ -27,7 +27,7 @@ MAX_JOBS = 4  # that replay the cases of an answer
 SHARE = 0.1  # of the exercise's time, for a replay of other sources
 EVEN = 8  # what an even size is a multiple of
 MOST_AGAIN = 48  # cases of even sizes in other configurations
-MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
+MAX_VARIED = 10_000  # elements of the case whose plan has the programs of other constants: it may be replayed again
 
 
 @dataclass(eq=False)

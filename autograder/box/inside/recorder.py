@@ -609,8 +609,7 @@ class Programs:
 
     def unsent(self, trace: Trace) -> dict[str, str]:
         """Those that a trace names and no earlier one named, by digest."""
-        others = {other.program for launch in trace.tuned for other in launch.tuned.others}
-        names = {name for name in trace.digests | others if name in self.texts and name not in self.sent}
+        names = {name for name in trace.digests if name in self.texts and name not in self.sent}
         self.sent |= names
         return {name: self.texts[name] for name in names}
 
