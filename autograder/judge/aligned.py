@@ -94,7 +94,7 @@ class Comparison:
                 if text is None or begin == end:
                     continue
                 text = self.places.closed(old, new, text)
-                line, same = nodes.first_line(old), f"{ast.dump(old)} {ast.dump(new)}"
+                line, same = nodes.first_line(old), f"{self.places.source[begin:end].decode()} → {text}"
                 size = change(scope.folded(old, line), new)
                 yield Difference(line, ((begin, end, text),), size, change=same, within=wrong.lineno)
 

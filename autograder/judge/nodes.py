@@ -191,9 +191,10 @@ class Folded(ast.NodeTransformer):
 
     def __init__(self, names: dict[str, str]):
         self.names = names
+        self.kinds = {value.partition("(")[0] for value in names}  # what is of another kind need not be dumped
 
     def visit(self, node):
-        name = self.names.get(ast.dump(node)) if isinstance(node, ast.expr) else None
+        name = self.names.get(ast.dump(node)) if type(node).__name__ in self.kinds else None
         return ast.Name(name, ast.Load()) if name else self.generic_visit(node)
 
 

@@ -17,7 +17,7 @@ import torch
 from .arithmetic import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Steps, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
-from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
+from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, places, plain, quotient, row_major
 
 MAX_RACES = 32  # of a launch are described
 MAX_UNDEFINED = 8
@@ -200,7 +200,7 @@ class Memory:
         mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
         flat, programs, lane = _numbered(access, rows, mask)
         at = lattice(start, steps, access.shape).expand(len(rows), *access.shape).reshape(-1)
-        at = argument.storage.place(at if mask is None else at[flat])
+        at = argument.storage.place(at if mask is None else at.index_select(0, flat))
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
@@ -219,7 +219,7 @@ class Memory:
         """The access lane by lane. live: of these programs of the batch only."""
         address, mask, count, size = access.address, access.mask, self.batch.numel(), access.dtype.itemsize
         if live is None and access.on is not None:
-            live = access.on.expand(count).nonzero().reshape(-1)
+            live = places(access.on.expand(count))
         if live is None:
             live = torch.arange(count)
         else:
@@ -233,7 +233,7 @@ class Memory:
         flat, programs, lane = _numbered(access, live, None if mask is None else plain(mask))
         if not flat.numel():
             return []
-        address = address if mask is None else address[flat]
+        address = address if mask is None else address.index_select(0, flat)
         window = address + (1 << WINDOW - 1) >> WINDOW
         low, high = int(window.min()), int(window.max())
         found = []
@@ -342,7 +342,7 @@ class Memory:
         at = region.at[order]
         starts = torch.ones(at.shape, dtype=torch.bool)
         starts[1:] = at[1:] != at[:-1]
-        begin = starts.nonzero().reshape(-1)
+        begin = places(starts)
         turn = torch.arange(at.numel()) - begin[torch.cumsum(starts, 0) - 1]
         flat = region.storage.typed(region.access.dtype)
         old = torch.empty(at.shape, dtype=flat.dtype)
@@ -380,7 +380,7 @@ class Memory:
         if storage.written:
             fresh = once.noted(storage.writer) == NOBODY
             if not fresh.all():
-                lanes, keep = once.one_by_one(), fresh.reshape(-1).nonzero().reshape(-1)
+                lanes, keep = once.one_by_one(), places(fresh)
                 kept = (part[keep] for part in (lanes.programs, lanes.lane, lanes.at))
                 once = Lanes(region.access, region.argument, *kept)
         _add_one(once, storage.passes[line])
@@ -394,7 +394,7 @@ class Memory:
             region.note(storage.read_at, torch.tensor(self.clock))
         region.note(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL))
         if not region.distinct:
-            several = (region.noted(storage.reader) != who).nonzero().reshape(-1)
+            several = places(region.noted(storage.reader) != who)
             storage.reader[region.at[several] * region.scale] = SEVERAL
         storage.read = True
 
@@ -518,9 +518,9 @@ class Memory:
 def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
     """The lanes that a mask lets through: among all lanes of the programs `live`, and by program and lane."""
     whole = (live.numel(), *access.shape)
-    flat = torch.arange(math.prod(whole)) if mask is None else mask.expand(whole).reshape(-1).nonzero().reshape(-1)
+    flat = torch.arange(math.prod(whole)) if mask is None else places(mask.expand(whole))
     row = quotient(flat, access.size)
-    return flat, live[row], flat - row * access.size
+    return flat, live.index_select(0, row), flat - row * access.size
 
 
 def _once(region: Region) -> Region:

@@ -11,7 +11,7 @@ import torch
 
 from workshop import advice
 
-from .values import quotient
+from .values import places, quotient
 
 WINDOW = 44  # bits of address space for each tensor, half of it before the tensor
 NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
@@ -237,10 +237,10 @@ class Pages(Storage):
 
     def place(self, at):
         page = at >> PAGE
-        slots = self.table[page]
+        slots = self.table.take(page)
         if (slots < 0).any():
             self._make(page[slots < 0].unique())
-            slots = self.table[page]
+            slots = self.table.take(page)
         return (slots.long() << PAGE) + (at & (1 << PAGE) - 1)
 
     def origin(self, place):
@@ -268,7 +268,7 @@ class Pages(Storage):
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What was written: elements, as distances from the first, ascending, their values, and who wrote them."""
-        place = (self.writer != NOBODY).nonzero().reshape(-1)
+        place = places(self.writer != NOBODY)
         at = self.origin(place)
         order = torch.from_numpy(np.argsort(at.numpy()))
         return at[order], self.pool[place[order]], self.writer[place[order]]
@@ -304,7 +304,7 @@ class Argument:
     def holds(self, offset: torch.Tensor, size: int) -> torch.Tensor:
         """Which numbers of `size` bytes, so many bytes behind the first one, lie in the tensor and are aligned."""
         first = quotient(offset, self.itemsize)
-        good = ((offset + self.offset) % size == 0) & self.inside(first)
+        good = (offset + self.offset & size - 1 == 0) & self.inside(first)
         return good & self.inside(first + size // self.itemsize - 1) if size > self.itemsize else good
 
     def inside(self, elements: torch.Tensor) -> torch.Tensor:

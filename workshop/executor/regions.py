@@ -211,7 +211,7 @@ class Lanes(Region):
         return self.programs * self.access.size + self.lane
 
     def get(self, flat, scale=1):
-        return flat[self.at * scale if scale > 1 else self.at]
+        return flat.index_select(0, self.at * scale if scale > 1 else self.at)
 
     def set(self, flat, values, scale=1):
         flat[self.at * scale if scale > 1 else self.at] = values

@@ -632,11 +632,10 @@ class Copies:
             read = self._read.setdefault(storage.start, torch.zeros(len(owners), dtype=torch.bool)).numpy()
             for loads in storage.passes.values():
                 loads = loads.numpy() if units == 1 else loads.reshape(-1, units).amax(1).numpy()
-                loaded = loads.nonzero()[0]
-                read[loaded] = True
-                loads, who = loads[loaded], owners.numpy()[loaded]
-                for owner in range(1, 1 + int(who.max(initial=0))):
-                    seen = loads[who == owner]
+                loaded, who = loads > 0, owners.numpy()
+                read |= loaded
+                for owner in range(1, 1 + int(who.max())):
+                    seen = loads[loaded & (who == owner)]
                     self._reads[owner - 1] += int(seen.min()) * len(seen) if len(seen) else 0
             if storage.written:
                 owners[(storage.writes > 0).reshape(-1, units).any(1)] = 0
