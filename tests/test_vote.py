@@ -69,7 +69,7 @@ def another_name(monkeypatch):
         stray = o.wrong and o.case.name == "3 × 517"
         return Finding("shifted", "Each element is one place further on.") if stray else None
 
-    monkeypatch.setattr(diagnosis, "RULES", (shifted, *diagnosis.RULES))
+    monkeypatch.setattr(diagnosis, "CONDUCT", (shifted, *diagnosis.CONDUCT))
 
 
 def test_a_new_name_overturns_no_other(request):

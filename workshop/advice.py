@@ -105,18 +105,10 @@ def undefined(found) -> tuple[str, str, str]:
     return told["happened"].format(**words), told["means"], told["try"]
 
 
-def odd_step(access) -> int | None:
-    """The first axis of a block along which the address grows by no stride of the tensor, a matrix or more."""
-    strides = [step for size, step in zip(access.shape, access.stride) if size > 1]
-    if len(strides) < 2 or len(access.steps) != len(access.block):
-        return None
-    return next((i for i, s in enumerate(access.steps) if s and access.block[i] > 1 and s not in strides), None)
-
-
 def about_steps(access) -> tuple[str, str]:
     """What a wrong step means and what to try; ("", "") where the steps are right. access: an executor.records.Steps,
     or a Fault."""
-    axis = odd_step(access)
+    axis = access.odd_axis
     if axis is None:
         return "", ""
     if tuple(access.steps) == (access.shape[0], 1) and len(access.shape) == 2:

@@ -23,8 +23,8 @@ from ..verdict import ErrorMap, Finding, Row, Run, Slug
 from . import conduct, patterns
 from .observation import Observation, Rule
 
-RULES: tuple[Rule, ...] = (
-    # About what the answer did. The numbers do not matter.
+# About what the answer did. The numbers do not matter.
+CONDUCT: tuple[Rule, ...] = (
     conduct.kept_from_earlier,
     conduct.died,
     conduct.troubled,
@@ -44,7 +44,9 @@ RULES: tuple[Rule, ...] = (
     conduct.changing_bits,
     conduct.reads_too_often,
     conduct.writes_too_often,
-    # About patterns in the numbers, if no rule about conduct explains the failure.
+)
+# About patterns in the numbers of a wrong output, if no rule about conduct explains the failure.
+PATTERNS: tuple[Rule, ...] = (
     patterns.unwritten,
     patterns.known_mistake,
     patterns.right_for_other_inputs,
@@ -60,7 +62,7 @@ RULES: tuple[Rule, ...] = (
 
 def diagnose(o: Observation) -> Finding | None:
     """Why this case failed; None if it passed."""
-    for rule in RULES:
+    for rule in CONDUCT + PATTERNS * (o.wrong is not None):
         if finding := rule(o):
             return replace(finding, happened=finding.happened.strip(), case=o.case.name)
     return None

@@ -1,4 +1,4 @@
-"""Rules about patterns in the numbers. Each one holds for every exercise."""
+"""Rules about patterns in the numbers of a wrong output. Each one holds for every exercise."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def known_mistake(o: Observation) -> Finding | None:
 
 
 def unwritten(o: Observation) -> Finding | None:
-    c = o.wrong
-    if c is None or not bool((left := o.left_as_they_were).any()):
+    c = o.comparison
+    if not bool((left := o.left_as_they_were).any()):
         return None
     count = f"{many(int(left.sum()), 'element was', 'elements were')} never written, of {left.numel()}."
     if not o.evidence.stores:
@@ -83,8 +83,8 @@ def _one_block_of_each_row(o: Observation) -> str:
 
 def not_finite(o: Observation) -> Finding | None:
     """NaN or infinity. It is an overflow where exp overflows, or where the results that are finite are right."""
-    c = o.wrong
-    if c is None or not c.made_not_finite.any():
+    c = o.comparison
+    if not c.made_not_finite.any():
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     made_infinite = bool((torch.isinf(c.value) & c.made_not_finite).any())
@@ -118,8 +118,8 @@ def not_finite(o: Observation) -> Finding | None:
 
 
 def tail(o: Observation) -> Finding | None:
-    c = o.wrong
-    if c is None or not c.bad.any() or Tag.MASKED in o.case.about:
+    c = o.comparison
+    if not c.bad.any() or Tag.MASKED in o.case.about:
         return None
     block = c.only_tail(o.blocks)
     if block is None:
@@ -133,8 +133,8 @@ def tail(o: Observation) -> Finding | None:
 
 
 def low_precision(o: Observation) -> Finding | None:
-    c = o.wrong
-    if c is None or c.relative_error > 0.06:
+    c = o.comparison
+    if c.relative_error > 0.06:
         return None
     if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if Tag.HALF in o.case.about else 2e-3):
         return None
@@ -157,9 +157,9 @@ def low_precision(o: Observation) -> Finding | None:
 
 
 def constant_factor(o: Observation) -> Finding | None:
-    c = o.wrong
-    rounding = 1e-6 if c is None or c.bound.row_sum else c.bound.relative
-    if c is None or c.ratio is None or abs(c.ratio - 1) <= rounding or not c.varies:
+    c = o.comparison
+    rounding = 1e-6 if c.bound.row_sum else c.bound.relative
+    if c.ratio is None or abs(c.ratio - 1) <= rounding or not c.varies:
         return None
     means = "The kernel is right except for one constant factor."
     advice = "look for a factor that should not be there, or for a missing division."
@@ -172,8 +172,8 @@ def constant_factor(o: Observation) -> Finding | None:
 
 def factor_of_each_row(o: Observation) -> Finding | None:
     """Each row is a multiple of the right row, where rows have a known sum."""
-    c = o.wrong
-    if c is None or c.bound.row_sum is None or c.row_ratios is None:
+    c = o.comparison
+    if c.bound.row_sum is None or c.row_ratios is None:
         return None
     low, high = float(c.row_ratios.min()), float(c.row_ratios.max())
     return Finding(
@@ -186,10 +186,8 @@ def factor_of_each_row(o: Observation) -> Finding | None:
     )
 
 
-def wrong_value(o: Observation) -> Finding | None:
-    c = o.wrong
-    if c is None:
-        return None
+def wrong_value(o: Observation) -> Finding:
+    c = o.comparison
     rows = c.bad_rows
     pattern = f"{int(c.bad.sum())} of {c.bad.numel()} elements are wrong"
     if len(rows) > 1 and not bool(rows[0]) and int(rows.sum()) == len(rows) - 1:
@@ -210,9 +208,9 @@ def wrong_value(o: Observation) -> Finding | None:
 
 
 def unread(o: Observation) -> Finding | None:
-    """The output is wrong, and no kernel reads an element of an input that decides it: its gradient is not 0."""
-    c, runs = o.wrong, o.evidence.unread
-    if c is None or not any(runs) or o.exercise.random or o.case.gradient is not None:
+    """No kernel reads an element of an input that decides the output: its gradient is not 0."""
+    runs = o.evidence.unread
+    if not any(runs) or o.exercise.random or o.case.gradient is not None:
         return None
     given = [(name, a) for name, a in zip(o.exercise.parameters, o.arguments) if isinstance(a, Strided)]
     for (name, argument), places in zip(given, runs, strict=False):
@@ -278,9 +276,9 @@ class Other(NamedTuple):
 
 
 def right_for_other_inputs(o: Observation) -> Finding | None:
-    """The output is wrong, and it would be right for other inputs."""
-    c = o.wrong
-    if c is None or not c.expected.numel() or o.exercise.random:
+    """The output would be right for other inputs."""
+    c = o.comparison
+    if not c.expected.numel() or o.exercise.random:
         return None
     for other in _others(o):
         computed = _expected(o, other)

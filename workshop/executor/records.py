@@ -17,8 +17,20 @@ WINDOW = 44  # bits of address space for each tensor, half of it before the tens
 NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
 
 
+class Stepping:
+    """How a block of lanes goes through a tensor of `shape` and `stride`: by `steps`, in elements, along its axes."""
+
+    @property
+    def odd_axis(self) -> int | None:
+        """The first axis of the block along which the address grows by no stride of the tensor, a matrix or more."""
+        strides = [step for size, step in zip(self.shape, self.stride) if size > 1]
+        if len(strides) < 2 or len(self.steps) != len(self.block):
+            return None
+        return next((i for i, s in enumerate(self.steps) if s and self.block[i] > 1 and s not in strides), None)
+
+
 @dataclass(unsafe_hash=True)
-class Fault(IndexError):
+class Fault(Stepping, IndexError):
     """A load, store or atomic reached outside of its tensor: the first lane that did, before memory was touched.
 
     `element` counts elements of the tensor's dtype from its first one; `index` is its position in the tensor,
@@ -141,7 +153,7 @@ class Undefined:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(Stepping):
     """How a line goes through a tensor: the shape of its block, and the steps of `regions.Access`."""
 
     argument: str

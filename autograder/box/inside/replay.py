@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 
-from workshop import advice
 from workshop.executor import codec, front_end, rebuild
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
@@ -383,7 +382,7 @@ class _OnExecutor(_Watched):
     def launch(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
         self.races += seen.races_by_kind
-        self.steps += [each for each in seen.steps.values() if each.line and advice.odd_step(each) is not None]
+        self.steps += [each for each in seen.steps.values() if each.line and each.odd_axis is not None]
         self.copies.count(seen)
         self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
         idle = (~seen.storing).nonzero().flatten()
