@@ -160,6 +160,7 @@ def _mistake(fault, one: bool, ragged: bool, strided: bool) -> str:
         ("rows-apart", axes > 1 and (strided or fault.place == "gap")),
         ("order-of-the-grid", any(fault.program[1:])),
         ("row-of-its-program", of_its_program),
+        ("nowhere-masked", not fault.masked),
         ("unknown", True),
     ) if fits)  # fmt: skip
 

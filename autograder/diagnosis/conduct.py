@@ -71,8 +71,8 @@ def kept_from_earlier(o: Observation) -> Finding | None:
         "wrong-value",
         f"{o.exercise.entry} used {what} of an earlier call again.",
         "The caller still needs the earlier result. And what is kept holds the numbers of the earlier call.",
-        "make the output and every buffer in each call, with torch.empty_like or torch.empty. Only plain numbers, such "
-        "as a grid, may be kept.",
+        "make the output and every buffer anew in each call, with torch.empty_like or torch.empty; a counter begins as "
+        "torch.zeros. Only plain numbers, such as a grid, may be kept.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from workshop.executor.arithmetic import tf32
+from workshop.executor.arithmetic import lines_of, tf32
 
 from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
@@ -107,11 +107,21 @@ def not_finite(o: Observation) -> Finding | None:
             "float32, and so is 70000 in float16.",
             "compute in float32, multiply once, and subtract the maximum of the whole row before exp.",
         )
+    arises = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
+    if len(lines := lines_of(c.got[c.made_not_finite])):
+        return Finding(
+            "nan",
+            happened,
+            f"NaN comes from this line: {arises}",
+            "find out which of its numbers is 0 or infinite in this case, and keep it out. Where a block or a lane has "
+            "seen no element, a maximum is still -inf and a sum is still 0.",
+            line=int(lines.mode().values),
+        )
     return Finding(
         "nan",
         happened,
-        "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf. Infinity comes from a division by 0, or from "
-        "exp of a large number. The maximum of a lane or a block that saw no element is still -inf.",
+        f"{arises} Infinity comes from a division by 0, or from exp of a large number. The maximum of a lane or a "
+        "block that saw no element is still -inf.",
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )
@@ -354,7 +364,7 @@ def _unused(given: dict) -> Iterator[Other]:
                 continue
             means = f"That would be the right result if {name} were always {constant:g}: {name} has hardly any effect."
             slug = Slug.NOT_SCALED if constant == 1 and i else Slug.WRONG_VALUE  # what is scaled comes first
-            advice = f"use {name} in what is computed, as the exercise asks for it. Look for what takes it out again."
+            advice = f"use {name} in what is computed, as the exercise asks for it. A later line may undo it."
             yield Other({i: changed}, means, advice, slug)
 
 

@@ -249,7 +249,7 @@ OCCUPANCY_MISTAKES = wrong_values(
 def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
     limiter = occupancy(*arguments).limiter
     return (
-        what_decides(limiter, "this limit is missing, or not the smallest in your code", got, expected),
+        what_decides(limiter, "this limit is missing or too loose, or a rounding goes up", got, expected),
         "print the steps of this case: registers rounded up to 8, waves per execution unit, workgroups per compute "
         "unit by registers, by wave slots and by LDS, and last the waves again.",
     )

@@ -94,7 +94,7 @@ def what_decides(limit: str, larger: str, got: float, expected: float) -> str:
     """larger: why an answer may be larger than expected."""
     side = f"larger: {larger}"
     if got < expected:
-        side = "smaller: another limit is too strict, or the rounding loses too much"
+        side = "smaller: this limit or another one is too strict, or a rounding loses too much"
     return f"Here {limit} decide{'s' * (limit in ('LDS', 'shared memory'))}. The answer is {side}."
 
 
@@ -110,13 +110,13 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
     for fact, means, advice in (
         ({"is_cdna": False}, f"The registers that the driver reports were not doubled for {device.arch}.",
          "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950."),
-        ({"warp_size": 32}, f"That counts warps of 32 threads. On this GPU, a warp has {device.warp_size}.",
-         "use device.warp_size."),
+        *(({"warp_size": size}, f"That counts warps of {size} threads. On this GPU, a warp has {device.warp_size}.",
+           "use device.warp_size.") for size in (32, 64)),
     ):  # fmt: skip
         if got == num_programs(*arguments[:3], _with(device, **fact)):
             return means, advice
     return (
-        what_decides(decides, "this limit is missing or too loose, or it counts too few threads", got, expected),
+        what_decides(decides, "this limit is missing or too loose, or a rounding goes up", got, expected),
         "print the three limits for one multiprocessor, by registers, by shared memory and by threads, and compare "
         "them with the facts of this device.",
     )

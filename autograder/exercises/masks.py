@@ -175,8 +175,10 @@ def _patterns(masks: Masks) -> Finding | None:
         elif distance := repeats(waves, len(mask), masks.dropped):
             known = {1: "Neighbours are kept or dropped together.", masks.columns: "Different rows have the same mask."}
             happened = known.get(distance, f"The mask repeats after {distance} elements.")
+            if distance < 0:
+                happened = f"Of two elements that are {-distance} apart, one is mostly kept, and one dropped."
         elif (total := reflected(waves, len(mask), masks.dropped)) is not None:
-            happened = f"Elements i and {total} - i are kept or dropped together."
+            happened = f"Whether element i is kept decides whether element {total} - i is."
         if happened:
             return Finding("same-mask", happened, *_ONE_NUMBER)
     return None
@@ -256,7 +258,7 @@ def _room(n: int) -> int:
 
 
 def repeats(waves: torch.Tensor, n: int, p: float) -> int | None:
-    """The distance at which elements agree, or disagree, most, if that is more than chance allows.
+    """The distance at which elements agree most, if that is more than chance allows; negative if they disagree.
 
     waves: the spectrum of a mask of n elements.
 
@@ -267,7 +269,8 @@ def repeats(waves: torch.Tensor, n: int, p: float) -> int | None:
     terms = torch.arange(n - 1, 0, -1, dtype=torch.float64)
     bounds = max(p, 1 - p) ** 2 * torch.sqrt(2 * terms * math.log(2 * n / ALPHA))
     excess = sums.abs() / bounds
-    return int(excess.argmax()) + 1 if bool((excess > 1).any()) else None
+    most = int(excess.argmax())
+    return (most + 1) * (-1 if sums[most] < 0 else 1) if bool((excess > 1).any()) else None
 
 
 def reflected(waves: torch.Tensor, n: int, p: float) -> int | None:

@@ -24,6 +24,7 @@ from ..diagnosis.conduct import other_programs
 from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
+from ..text import many
 from ..verdict import Finding
 from .trials import Drawn, Plans, Reports, Trials, has_ended, trace_of
 
@@ -62,7 +63,8 @@ class _Call:
     def where(self) -> str:
         if self.overlapping:
             return "the second tensor in the memory of the first"
-        return f"after {self.calls_before} other calls" if self.calls_before else f"shown as {WORLDS[self.world]}"
+        before = many(self.calls_before, "other call", "other calls")
+        return f"after {before}" if self.calls_before else f"shown as {WORLDS[self.world]}"
 
     @property
     def at(self) -> Drawn:

@@ -160,7 +160,10 @@ def _repair(source: str, found: Together, alone: bool = True) -> str:
     if first.what == "missing":
         return f"add `{_in_one_line(edits[0][2])}` below {'this line' if alone else stands}"
     if first.what == "too much":
-        return f"leave out {stands}" + " and what stands in it" * stands.endswith(":`")
+        (begin, end, rest), *_ = edits
+        if rest:  # a body needs a statement
+            return f"write `pass` in the place of {stands}"
+        return f"leave out {stands}" + " and what stands in it" * (b"\n" in source.encode()[begin:end].strip())
     if first.what == "moved":
         return f"move {stands} below `{lines[first.below - 1].strip()}`"
     code = source.encode()

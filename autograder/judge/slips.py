@@ -137,7 +137,10 @@ def _leftmost(node: ast.expr) -> str:
 
 
 def _dtypes(function: _Function) -> Iterator[list[Change] | Change]:
-    """float32 in the place of the dtype of a tensor: in a kernel, in all that is not stored, and then in loads, too."""
+    """float32 in the place of the dtype of a tensor: in a kernel, in all that is not stored, and then in loads, too.
+
+    And products that are not rounded to TF32.
+    """
     stored = {n for node in function.expressions if _method(node) == "store" for n in ast.walk(node)}
     if function.is_kernel:
         float32 = ast.parse("tl.float32", mode="eval").body
@@ -145,6 +148,9 @@ def _dtypes(function: _Function) -> Iterator[list[Change] | Change]:
         loads = [n for n in function.expressions if _method(n) == "load" and n not in function.addresses]
         yield short
         yield short + [(n, ast.Call(ast.Attribute(n, "to"), [float32], [])) for n in loads]
+        ieee = ast.keyword("input_precision", ast.Constant("ieee"))
+        dots = [n for n in function.expressions if _method(n) == "dot" and "input_precision" not in nodes.given(n)]
+        yield [(n, ast.Call(n.func, n.args, [*n.keywords, ieee])) for n in dots]
         return
     for node in function.expressions:
         for each in node.keywords if _method(node) else ():

@@ -263,7 +263,7 @@ class Recorder(TorchDispatchMode):
         if reads & self.follows:
             if name in ASKS:
                 raise NotReplayable("what it launches depends on the numbers in a tensor, and the judge plans launches "
-                                    "without them. On a GPU, to ask for them waits for all that runs")  # fmt: skip
+                                    "without them. Reading them makes the host wait for the GPU")  # fmt: skip
             self.follows |= writes
         if not outputs:
             return
@@ -283,7 +283,8 @@ class Recorder(TorchDispatchMode):
         elif name in FILL and fresh:
             self.uniform |= writes
         out = tuple(map(self._name, outputs)) if fresh else ()
-        self._add(Operation(*step, out) if step else name, reads, writes)
+        as_bits = " as another dtype" * (operator._overloadname == "dtype")  # other views are no computation
+        self._add(Operation(*step, out) if step else name + as_bits, reads, writes)
 
     def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> tuple:
         """Arithmetic on tensors with one constant gives another such tensor: -torch.ones(n) is torch.full((n,), -1)."""
