@@ -77,6 +77,10 @@ SAID = {
     "wrong/bug_hunt/stride-ignored__one_stride_for_both": ["Line 13", "output_ptr + row * os + columns"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
+    # a NaN knows the line that it comes from
+    "wrong/fused_softmax/nan__one_maximum_for_several_rows": [
+        "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "NaN comes from this line", "!masked-off",
+    ],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["add `lane_max = new_max` below this line"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
     "wrong/occupancy_launch/wrong-value__one_program_in_all": ["device.multiprocessors * max(1, …)"],

@@ -255,3 +255,31 @@ def test_libdevice():
     x = torch.ones(1, 2)
     with pytest.raises(TypeError):  # a third operand would be written into
         libdevice.call("__nv_fmodf", [one, one, x], number("f32"))
+
+
+# -- NaN that knows its line -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_new_nan_has_the_line_and_an_old_one_keeps_its_own(dtype):
+    x = tensor(dtype, 1.0, inf, 0.0, inf)
+    first = arithmetic.marked(x - x, [x, x], 7, True)
+    assert arithmetic.lines_of(first).tolist() == [7, 7]
+    y = tensor(dtype, 0.0, 1.0, nan, 1.0)
+    second = arithmetic.marked(y / first, [y, first], 8, True)
+    # 0 / 0 is new in line 8, the NaN of y has no line
+    assert [arithmetic.lines_of(each.reshape(1)).tolist() for each in second] == [[8], [7], [], [7]]
+
+
+def test_a_line_outlives_conversions_sums_and_products():
+    x = arithmetic.marked(torch.full((64,), nan), [], 200, True)
+    through = [x.to(torch.float16), x.to(torch.float16).float(), x.exp(), x.sum(0, True), x * 3 - 1]
+    assert [arithmetic.lines_of(each).unique().tolist() for each in through] == [[200]] * len(through)
+    assert arithmetic.lines_of(x.to(torch.bfloat16)).tolist() == []
+
+
+def test_a_product_of_matrices_blames_itself_only_for_numbers():
+    a, b = tensor(torch.float32, 0.0, 1.0).reshape(1, 1, 2), tensor(torch.float32, inf, 1.0).reshape(1, 2, 1)
+    assert arithmetic.lines_of(arithmetic.marked(a @ b, [a, b], 5, False)).tolist() == [5]
+    old = tensor(torch.float32, nan, 1.0).reshape(1, 2, 1)
+    assert arithmetic.lines_of(arithmetic.marked(a @ old, [a, old], 5, False)).tolist() == []

@@ -108,20 +108,18 @@ def not_finite(o: Observation) -> Finding | None:
             "compute in float32, multiply once, and subtract the maximum of the whole row before exp.",
         )
     arises = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
-    if len(lines := lines_of(c.got[c.made_not_finite])):
-        return Finding(
-            "nan",
-            happened,
-            f"NaN comes from this line: {arises}",
-            "find out which of its numbers is 0 or infinite in this case, and keep it out. Where a block or a lane has "
-            "seen no element, a maximum is still -inf and a sum is still 0.",
-            line=int(lines.mode().values),
-        )
+    lines = lines_of(c.got[c.made_not_finite])
+    if not len(lines):
+        arises += " Infinity comes from a division by 0, or from exp of a large number."
+    if not len(lines) or c.bound.row_sum is not None:
+        arises += " The maximum of a lane or a block that saw no element is still -inf."
+    if len(lines):
+        attempt = "find out which of its numbers is 0 or infinite here, and keep it out of this line."
+        return Finding("nan", happened, f"NaN comes from this line: {arises}", attempt, int(lines.mode().values))
     return Finding(
         "nan",
         happened,
-        f"{arises} Infinity comes from a division by 0, or from exp of a large number. The maximum of a lane or a "
-        "block that saw no element is still -inf.",
+        arises,
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )

@@ -121,7 +121,7 @@ def _cache(sizes, kind, dtype, generator):
 
 
 def _quantised(sizes, kind, dtype, generator):
-    if kind.name in [each.name for each in SCORED if each.name]:
+    if kind.name in [each.name for each in (*SCORED, NEGATIVE) if each.name]:
         q, *cache = _cache(sizes, kind, dtype, generator)
         return q, *(part for x in cache for part in _to_int8(x))
     h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
@@ -407,7 +407,9 @@ def _opposite(shape, dtype, generator):
 OPPOSITE = tried_once("weights 1 and -1", _opposite, rows=(WHOLE,))
 
 OF_ZEROS = tried_once("tokens of zeros", _tokens_of_zeros, tokens=(RAGGED,))
-OF_INT8 = PLAIN, LARGE_QUERIES, AGAINST_ALL, NO_QUERY, LOWEST, OF_ZEROS, ONE_LARGE, ONE_ABOVE
+# What bounds the products of maxima bounds no negative scores.
+NEGATIVE = tried_once("negative scores", _scored(-2000, -20), tokens=(RAGGED,), dtype=("float32",))
+OF_INT8 = PLAIN, NEGATIVE, LARGE_QUERIES, AGAINST_ALL, NO_QUERY, LOWEST, OF_ZEROS, ONE_LARGE, ONE_ABOVE
 EXERCISES = (
     Exercise(
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",

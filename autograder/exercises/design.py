@@ -276,6 +276,8 @@ STRIDES = (
     Level("rows that overlap", fixed(-1), once=True, only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)) | SEVERAL),
 )
 ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True, only_with=SEVERAL)
+# So all inputs fit what wants aligned rows, and the output does not.
+ALIGNED = Level("aligned rows", between(1, 60), once=True, only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)))
 LAYOUTS = (
     Level(BY_ROWS, lambda generator: BY_ROWS),
     Level(TRANSPOSED, lambda generator: TRANSPOSED, only_with=OF_OTHER_ROWS),
@@ -415,7 +417,7 @@ class Inputs:
             found["dtype"] = tuple(Level(dtype_name(each), fixed(each)) for each in self.dtypes)
             found["values"] = self.values
         if strided := sum(each.row_stride for each in self.tensors):
-            found["row_stride"] = STRIDES + (ONLY_THE_LAST,) * (strided > 1)
+            found["row_stride"] = STRIDES + (ONLY_THE_LAST, ALIGNED) * (strided > 1)
         found |= {f"layout of {i}": LAYOUTS for i, each in enumerate(self.tensors) if each.any_strides}
         if self.gradients:
             asked = (None, *self.gradients)
@@ -488,7 +490,9 @@ class Inputs:
         if between := facts.get("row_stride"):  # so many elements; rows that begin at multiples of 16 are special
             length = self._row_length(facts)
             stride = length + between
-            whole = length % 16 and integer(generator, 0, 1)  # either the length is a multiple, or the stride may be
+            padded = facts["padded"] = chosen["row_stride"] is ALIGNED
+            # either the length is a multiple, or the stride may be
+            whole = padded or length % 16 and integer(generator, 0, 1)
             stride = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
             overlapping = between < 0 and integer(generator, 1, max(1, length - 1))
             facts["row_stride"] = overlapping or (length if chosen["row_stride"] is ONLY_THE_LAST else stride)
@@ -508,6 +512,7 @@ class Inputs:
         gradient: int | None = None,
         pick: int | None = None,
         layouts: Mapping[int, str] | None = None,
+        padded: bool = False,
         twice: bool = False,
         **sizes,
     ) -> Case:
@@ -515,8 +520,8 @@ class Inputs:
 
         leading: lengths of the axes before the only dimension. row_stride: of the first tensor that may have one. Each
         further one has three elements more between its rows, so that no stride can stand for another. Where the first
-        has none, the last one has some. layouts: names of LAYOUTS, by the number of the tensor. twice: the two tensors
-        of `alike` are one.
+        has none, the last one has some. padded: the rows of all begin at multiples of 16 elements. layouts: names of
+        LAYOUTS, by the number of the tensor. twice: the two tensors of `alike` are one.
         """
         dtype, layouts = dtype or self.dtypes[0], layouts or {}
         kind = next((each for each in self.values if each.name == values), NORMAL)
@@ -537,8 +542,8 @@ class Inputs:
                     continue
                 number, x = next(drawn)
                 x = x.to(each.dtype or dtype)
-                between = gap + 3 * strided if gap else 3 * (0 < strided == last)
-                how = row_stride == 0, between, generator
+                between = gap + (16 if padded else 3) * strided if gap else 3 * (0 < strided == last)
+                how = row_stride == 0, between, padded, generator
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
             if twice:
@@ -784,8 +789,10 @@ def _in_layout(x: torch.Tensor, layout: str, *how) -> Strided:
     return made if layout == BY_ROWS else Strided(made.values, strides=tuple(2 * step for step in made.stride))
 
 
-def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator) -> Strided:
+def _laid_out(x: torch.Tensor, equal: bool, gap: int, padded: bool, generator: torch.Generator) -> Strided:
     """A tensor with so many elements between its rows; or, if they are equal, with a row stride of 0.
+
+    padded: with some more, so that each row begins at a multiple of 16 elements.
 
     With three axes, the rows are those of the last two; or there are gaps
     between these, too; or the second axis is the outer one, as in a cache that is written token by token.
@@ -798,7 +805,8 @@ def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator
     if gap <= 0:
         return Strided(x)
     if x.ndim < 3 or gap % 3 == 0:
-        return Strided(x, math.prod(x.shape[1:]) + gap)
+        stride = math.prod(x.shape[1:]) + gap
+        return Strided(x, -(-stride // 16) * 16 if padded else stride)
     first, second, last = x.shape
     last += gap
     return Strided(x, strides=(second * last, last, 1) if gap % 3 == 1 else (last, first * last, 1))
@@ -847,7 +855,8 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
-    """More short rows than a grid's second axis has tiles of 32, thousands of rows of thousands, and long rows.
+    """More short rows than a grid's second axis has tiles of 32, thousands of rows of thousands, and long rows: of each
+    octave from 2¹² to 2¹⁷, as an answer may take another way from some power of two on.
 
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
@@ -859,6 +868,7 @@ def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
         (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
         (integer(generator, 2, 20), 16 * integer(generator, 4_200, 4_700)),
         (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
+        *((integer(generator, 3, 8), odd(1 << power, 2 << power)(generator)) for power in (12, 13, 15)),
     ]
 
 
