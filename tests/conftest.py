@@ -1,5 +1,6 @@
 """workshop comes first: it has kernels run on the executor where there is no GPU."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -46,6 +47,22 @@ def judge():
 def briefly(judge, monkeypatch):
     """For tests of the verdict alone: the judge looks for nothing to write in the place of a mistake."""
     monkeypatch.setattr(judge, "explains", False)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """`with few()`: the judge draws all cases and tries the first three. What fails there fails with all of them."""
+    from autograder.judge.jax import JaxTrials
+    from autograder.judge.trials import Trials
+
+    @contextlib.contextmanager
+    def first_cases():
+        with monkeypatch.context() as patched:
+            for kind in (Trials, JaxTrials):
+                patched.setattr(kind, "draw", lambda trials, draw=kind.draw: draw(trials)[:3])
+            yield
+
+    return first_cases
 
 
 @pytest.fixture(scope="session")
