@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SERVER = """
 import gc, json, os, sys
 gc.disable()
+sys.modules["rfc3987_syntax"] = None  # as in conftest.py
 import matplotlib.pyplot, numpy, pandas, torch
 gc.freeze()
 gc.enable()
