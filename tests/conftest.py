@@ -1,6 +1,7 @@
 """workshop comes first: it has kernels run on the executor where there is no GPU."""
 
 import contextlib
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from forking import Forks
 
 # A validator that jsonschema does not need here takes a second to import.
 sys.modules.setdefault("rfc3987_syntax", None)
+
+# With Python's own threshold, which is 700, a third of the time of comparing sources goes into looking for garbage.
+gc.set_threshold(20_000, 20, 50)
 
 # What is tested is small: more threads of torch would wait for each other most of the time, in our subprocesses too.
 os.environ["OMP_NUM_THREADS"] = "1"
