@@ -40,6 +40,7 @@ LATER = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "what"), LATER)
 def test_an_answer_that_is_wrong_beyond_its_number(judge, exercise, what):
     old, new = LATER[exercise, what]
