@@ -1,5 +1,7 @@
 """workshop comes first: it has kernels run on the executor where there is no GPU."""
 
+import contextlib
+import gc
 import os
 import sys
 from pathlib import Path
@@ -10,6 +12,9 @@ from forking import Forks
 
 # A validator that jsonschema does not need here takes a second to import.
 sys.modules.setdefault("rfc3987_syntax", None)
+
+# With Python's own threshold, which is 700, a third of the time of comparing sources goes into looking for garbage.
+gc.set_threshold(20_000, 20, 50)
 
 # What is tested is small: more threads of torch would wait for each other most of the time, in our subprocesses too.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -46,6 +51,22 @@ def judge():
 def briefly(judge, monkeypatch):
     """For tests of the verdict alone: the judge looks for nothing to write in the place of a mistake."""
     monkeypatch.setattr(judge, "explains", False)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """`with few()`: the judge draws all cases and tries the first three. What fails there fails with all of them."""
+    from autograder.judge.jax import JaxTrials
+    from autograder.judge.trials import Trials
+
+    @contextlib.contextmanager
+    def first_cases():
+        with monkeypatch.context() as patched:
+            for kind in (Trials, JaxTrials):
+                patched.setattr(kind, "draw", lambda trials, draw=kind.draw: draw(trials)[:3])
+            yield
+
+    return first_cases
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SERVER = """
 import gc, json, os, sys
 gc.disable()
+sys.modules["rfc3987_syntax"] = None  # as in conftest.py
 import matplotlib.pyplot, numpy, pandas, torch
 gc.freeze()
+gc.set_threshold(20_000, 20, 50)  # as in conftest.py, too
 gc.enable()
 
 for line in sys.stdin:

@@ -3,8 +3,6 @@
 import importlib
 import math
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,14 +56,14 @@ def scale(x, factor, programs=None, kernel=scale_kernel, **options):
 # -- the stand-in ------------------------------------------------------------------------------------------
 
 
-def test_without_jax_the_import_says_what_to_install():
+def test_without_jax_the_import_says_what_to_install(forks):
     code = (
         "import importlib.util, workshop\n"
         "find = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *rest: None if name == 'jax' else find(name, *rest)\n"
         "import jax_triton"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = forks.run(code)
     assert "ModuleNotFoundError: JAX is not installed here: pip install jax" in done.stderr
 
 
@@ -205,22 +203,25 @@ def test_a_right_answer_passes_with_another_draw_than_that_of_the_promises(judge
     assert len(verdict.cases) == len(find("leaky_dropout").cases)
 
 
-def test_the_value_beside_a_gradient_is_judged(judge):
+def test_the_value_beside_a_gradient_is_judged(judge, few):
     swapped = ("return leaky_dropout(x, p, seed), (x, p, seed)", "return leaky_dropout(x, seed, p), (x, p, seed)")
-    verdict = judge.judge("leaky_dropout_grad", answer("leaky_dropout_grad", swapped))
+    with few():
+        verdict = judge.judge("leaky_dropout_grad", answer("leaky_dropout_grad", swapped))
     assert verdict.diagnosis == "seed-ignored" and "beside a gradient" in verdict.message
 
 
 @pytest.mark.usefixtures("briefly")
-def test_a_fixed_grid_is_found_at_large_sizes(judge):
+def test_a_fixed_grid_is_found_at_large_sizes(judge, few):
     fixed = ("grid=(triton.cdiv(x.size, 1024),)", "grid=(min(triton.cdiv(x.size, 1024), 4096),)")
-    verdict = judge.judge("leaky_dropout", answer("leaky_dropout", fixed))
+    with few():
+        verdict = judge.judge("leaky_dropout", answer("leaky_dropout", fixed))
     assert verdict.diagnosis == "unwritten-output", verdict.to_text()
 
 
-def test_a_load_past_the_end_is_told_by_line_and_lane(judge):
+def test_a_load_past_the_end_is_told_by_line_and_lane(judge, few):
     source = answer("leaky_dropout", ("x_ptr + offsets, mask=mask)", "x_ptr + offsets)"))
-    verdict = judge.judge("leaky_dropout", source)
+    with few():
+        verdict = judge.judge("leaky_dropout", source)
     assert verdict.diagnosis == "out-of-bounds-load"
     assert "x_ptr has shape (7, 781)" in verdict.message and "tl.load(x_ptr" in verdict.message
 
@@ -266,26 +267,28 @@ def test_a_rule_attached_after_the_definition_belongs_to_it():
 
 
 @pytest.mark.usefixtures("briefly")
-def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge):
+def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge, few):
     from autograder.answer import from_history
     from autograder.lessons import answers, scripts
 
     lesson = answers(next(script for script in scripts() if script.name.startswith("05")))
     imports = "import jax, jax.numpy as jnp, jax_triton as jt, triton, triton.language as tl"
     starter, second = find("leaky_dropout").starter, lesson["leaky_dropout_grad"]
-    said = [
-        judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
-        for cells in ((starter, second), (second,), (lesson["leaky_dropout"], second))
-    ]
+    with few():
+        said = [
+            judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
+            for cells in ((starter, second), (second,), (lesson["leaky_dropout"], second))
+        ]
     assert [each.diagnosis for each in said] == ["not-attempted", "runtime-error", None]
     assert "solve leaky_dropout first" in said[0].message and "gradient" not in said[0].message
     assert "run the cell of leaky_dropout" in said[1].message and "spelling" not in said[1].message
 
 
-def test_other_exercises_are_judged_after_one_with_jax(judge):
-    judge.judge("leaky_dropout", "def leaky_dropout(x, p, seed):\n    return x\n")
+def test_other_exercises_are_judged_after_one_with_jax(judge, few):
     source = (RIGHT / "vector_add" / "int64_offsets_one_big_block.py").read_text()
-    assert judge.judge("vector_add", source).passed
+    with few():
+        judge.judge("leaky_dropout", "def leaky_dropout(x, p, seed):\n    return x\n")
+        assert judge.judge("vector_add", source).passed
 
 
 def test_without_jax_the_judge_says_what_to_install(monkeypatch):

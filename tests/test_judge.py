@@ -158,10 +158,11 @@ def test_an_answer_has_one_time_for_all_its_jobs(judge):
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer has its own
 
 
-def test_each_blank_is_judged_on_its_own(judge):
+def test_each_blank_is_judged_on_its_own(judge, few):
     source = ONLINE_TEMPLATE.replace("in_exp_sum * tl.exp(in_max - in_max_new)", "in_exp_sum", 1)
     source = source.replace("mask = offsets < n_cols", "mask = offsets < 1", 1)
-    verdict = judge.judge("online_softmax", source)
+    with few():
+        verdict = judge.judge("online_softmax", source)
     assert verdict.blanks == {
         "pid": True,
         "mask": False,
@@ -203,9 +204,10 @@ def test_the_maximum_of_the_block_alone_is_a_wrong_blank(judge):
 
 
 @pytest.mark.usefixtures("briefly")
-def test_the_one_wrong_blank_says_what_nan_does_not(judge):
+def test_the_one_wrong_blank_says_what_nan_does_not(judge, few):
     source = ONLINE_TEMPLATE.replace("tl.exp(in_data - in_max_new)", "tl.exp(in_data - in_max)", 1)
-    assert judge.judge("online_softmax", source).diagnosis == "missing-rescale"
+    with few():
+        assert judge.judge("online_softmax", source).diagnosis == "missing-rescale"
 
 
 def test_the_line_is_quoted_as_it_was_written(judge):
@@ -259,11 +261,11 @@ def test_a_function_of_plain_values_needs_no_card():
         assert verdict.passed and verdict.backend == "cuda" and judge.box.process is None
 
 
-def test_every_configuration_must_compile_on_a_card_too():
+def test_every_configuration_must_compile_on_a_card_too(few):
     """A card's autotuner passes over a configuration that does not compile."""
     pytest.importorskip("jax")
     source = source_of("leaky_dropout", "compile-error__configuration_is_no_power_of_two")
-    with contextlib.closing(Judge(backend="cuda")) as judge:
+    with contextlib.closing(Judge(backend="cuda")) as judge, few():
         verdict = judge.verdict_on(EXERCISES["leaky_dropout"], source)
         assert verdict.diagnosis == "compile-error" and judge.box.process is None
 

@@ -13,10 +13,11 @@ from workshop.hints import answer_cell
 TESTS = Path(__file__).parent
 
 
-def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge):
+def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge, few):
     imports = "import jax, triton\nimport jax.numpy as jnp\nimport jax_triton as jt\nimport triton.language as tl\n"
     cells = [imports, answer_cell("leaky_dropout")[0], answer_cell("leaky_dropout_grad")[1]]
-    said = judge.judge("leaky_dropout_grad", "\n".join(cells), seed=1).to_text()
+    with few():
+        said = judge.judge("leaky_dropout_grad", "\n".join(cells), seed=1).to_text()
     assert "The starter is unchanged" in said and "dy · slope / (1 - p)" in said, said
 
 

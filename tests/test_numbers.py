@@ -1,5 +1,7 @@
 """Answers that are right for the drawn sizes, and wrong beyond a number that stands in them."""
 
+import contextlib
+
 import pytest
 
 from autograder import gallery
@@ -40,9 +42,15 @@ LATER = {
 }  # fmt: skip
 
 
+# What a case shows that is not one of the first: in another dtype, at another size, or called on another machine.
+IN_A_CASE = ("a target of few bits", "a mask of whole tiles", "parts that end")
+
+
+@pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "what"), LATER)
-def test_an_answer_that_is_wrong_beyond_its_number(judge, exercise, what):
+def test_an_answer_that_is_wrong_beyond_its_number(judge, few, exercise, what):
     old, new = LATER[exercise, what]
     source = gallery.solution(exercise)
     assert old in source
-    assert not judge.judge(exercise, source.replace(old, new), seed=SEED).passed
+    with contextlib.nullcontext() if what in IN_A_CASE else few():
+        assert not judge.judge(exercise, source.replace(old, new), seed=SEED).passed

@@ -52,8 +52,9 @@ def test_the_solution_earns_everything(judge, name):
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_the_starter_earns_nothing(judge, name):
-    verdict = judge.judge(name, starters()[name])
+def test_the_starter_earns_nothing(judge, few, name):
+    with few():
+        verdict = judge.judge(name, starters()[name])
     assert not verdict.passed
     assert verdict.score == 0, verdict.to_text()
     assert not any(verdict.blanks.values())
