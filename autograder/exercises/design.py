@@ -276,8 +276,11 @@ STRIDES = (
     Level("rows that overlap", fixed(-1), once=True, only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)) | SEVERAL),
 )
 ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True, only_with=SEVERAL)
-# So all inputs fit what wants aligned rows, and the output does not.
-ALIGNED = Level("aligned rows", between(1, 60), once=True, only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)))
+# All inputs fit what wants aligned rows, and the output does not.
+ALIGNED = Level(
+    "aligned rows", between(1, 60), once=True,
+    only_with=dict.fromkeys(LAYOUT_AXES, (BY_ROWS,)) | dict.fromkeys(("n", "columns"), (RAGGED,)),
+)  # fmt: skip
 LAYOUTS = (
     Level(BY_ROWS, lambda generator: BY_ROWS),
     Level(TRANSPOSED, lambda generator: TRANSPOSED, only_with=OF_OTHER_ROWS),

@@ -133,6 +133,7 @@ class KernelJudgement:
             finding = likely if told is finding else told
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
+        finding = with_what_is_rounded(finding, self.trials.traces.values())
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
@@ -243,6 +244,19 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
                 if each.kind == wanted and (wanted != "mask" or each.line == finding.line):
                     return _told(finding, kernel, each.kind, each.line, each.name)
     return finding
+
+
+def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
+    """The finding of numbers that are nearly right, with the lines that compute in half precision, if there are any."""
+    if finding.slug != Slug.LOW_PRECISION or finding.sure or finding.line:
+        return finding
+    lines = sorted({u.line for t in traces for each in t.launches for u in each.unused if u.kind == "half" and u.line})
+    if lines:
+        where = f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}"
+        return replace(finding, means=f"Numbers of 16 bits are computed with in {where}: three digits.", line=lines[0])
+    means = "No line of the kernels computes in half precision: small numbers are left out, or count twice."
+    advice = "look at each condition and limit: what is left out must be 0, not only small."
+    return replace(finding, means=means, advice=advice)
 
 
 def about_products(traces: Iterable[Trace]) -> str:

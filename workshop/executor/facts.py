@@ -204,8 +204,9 @@ EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
 class Unused:
     """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
-    the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits. name: of a
-    parameter, or the axis; -1 is a mask that is one value.
+    the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits; "half",
+    which computes with 16 bits, or with what was rounded to them. name: of a parameter, or the axis; -1 is a mask that
+    is one value.
     """
 
     kind: str
@@ -230,6 +231,7 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     found += _dead_lines(operations, live)
     found += _masks(operations, made)
     found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
+    found += _in_half(operations)
     return list(dict.fromkeys(found))
 
 
@@ -304,6 +306,19 @@ def _products(operations: list[Operation], sources: dict, made: dict, arguments:
 
 
 _OF_OFFSETS = {"add", "sub", "mul", "splat", "broadcast", "expand_dims", "int_cast", "reshape"}
+
+
+def _in_half(operations: list[Operation]) -> Iterator[Unused]:
+    """Lines that compute with 16 bits. To round what is only stored then, or loaded, is no computation."""
+    used = {value for each in operations if each.name not in ACCESSES for value in values(each.args)}
+    for each in operations:
+        short = any(result.type.scalar.name in ("fp16", "bf16") for result in each.results)
+        if short and (each.name in _ROUNDED or each.name == "fp_trunc" and used.intersection(each.results)):
+            yield Unused("half", each.location.line)
+
+
+_ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "precise_divf", "approx_divf", "fma", "exp", "exp2", "log", "log2", "sqrt",
+            "rsqrt", "dot"}  # fmt: skip
 
 
 def _spread(value: Value, made: dict[Value, Operation]) -> Value:
