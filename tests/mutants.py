@@ -37,6 +37,7 @@ from autograder.judge.aligned import Difference
 from autograder.judge.differences import undone
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge
+from autograder.tensors import close
 from workshop.executor.records import Fault
 from workshop.hints import SOLUTIONS, answer_cell
 from workshop.syllabus import SYLLABUS
@@ -171,25 +172,33 @@ def differs(mutant: Mutant, draws: int = 3) -> bool:
     answers = load(mutant.source), load(solution(mutant.exercise))
     for seed in range(101, 101 + (300 if about.kind == "value" else draws)):
         try:
-            for one, other in zip(*(_outputs(about, answer[about.entry], seed) for answer in answers), strict=True):
-                if not _alike(one, other, about):
+            for (one, rounding), (other, _) in zip(
+                *(_outputs(about, answer[about.entry], seed) for answer in answers), strict=True
+            ):
+                if not _alike(one, other, about, rounding):
                     return True
         except Fault:  # of the mutant: the solution has none
             return True
     return False
 
 
-def _outputs(about: Exercise, function: Callable, seed: int) -> Iterator[object]:
-    """What an answer returns for each case. Its inputs must stay as they were: they come, too."""
+def _outputs(about: Exercise, function: Callable, seed: int) -> Iterator[tuple[object, float | torch.Tensor]]:
+    """What an answer returns for each case, and how far sums may be rounded. Its inputs must stay as they were: they
+    come, too."""
     generator = torch.Generator().manual_seed(seed)
     for case, arguments in [(each, each.make(generator)) for each in about.cases_of(generator)]:
         if about.kind == "jax":
-            yield from _jax_outputs(about, function, arguments)
+            yield from ((each, 0.0) for each in _jax_outputs(about, function, arguments))
         else:
             given = [a.values if isinstance(a, Cotangent) else tensor_of(a) if isinstance(a, Strided) else a
                      for a in arguments]  # fmt: skip
-            yield _asked_for(case, function, list(given))
-            yield from (tensor.detach() for tensor in given if isinstance(tensor, torch.Tensor))
+            values = [a.values if isinstance(a, (Cotangent, Strided)) else a for a in arguments]
+            of = {} if case.gradient is None else {"gradient": case.gradient}
+            sums = about.sums(*values, **of) if about.sums else None
+            result = _asked_for(case, function, list(given))
+            bound = about.bounds.get(getattr(result, "dtype", None))
+            yield result, bound.of_sums(sums).absolute if sums and bound else 0.0
+            yield from ((tensor.detach(), 0.0) for tensor in given if isinstance(tensor, torch.Tensor))
 
 
 def _jax_outputs(about: Exercise, function: Callable, arguments: tuple) -> Iterator[object]:
@@ -211,8 +220,11 @@ def _torch(array) -> torch.Tensor:
     return torch.from_numpy(numpy.array(array))
 
 
-def _alike(one: object, other: object, about: Exercise) -> bool:
-    """The same values, but for the order in which sums are rounded: their terms may be larger than they are."""
+def _alike(one: object, other: object, about: Exercise, rounding: float | torch.Tensor = 0.0) -> bool:
+    """The same values, but for the order in which sums are rounded: their terms may be larger than they are.
+
+    rounding: how far a right output may be from the reference, for sums of products.
+    """
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
         return one == other
     if (one.shape, one.dtype) != (other.shape, other.dtype):
@@ -221,7 +233,7 @@ def _alike(one: object, other: object, about: Exercise) -> bool:
     least = getattr(about.bounds.get(one.dtype), "absolute", 0.0)
     if about.sums is not None and other.numel():
         least = 16 * near * float(other.double().abs().max())
-    return torch.allclose(one.double(), other.double(), rtol=near, atol=least, equal_nan=True)
+    return bool(close(one.double(), other.double(), near, least + 2 * rounding).all())
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ def _in_half(operations: list[Operation]) -> Iterator[Unused]:
     """Lines that compute with 16 bits. To round what is only stored then, or loaded, is no computation."""
     used = {value for each in operations if each.name not in ACCESSES for value in values(each.args)}
     for each in operations:
-        short = any(result.type.scalar.name in ("fp16", "bf16") for result in each.results)
+        short = any(result.type.scalar.name in ("f16", "bf16") for result in each.results)
         if short and (each.name in _ROUNDED or each.name == "fp_trunc" and used.intersection(each.results)):
             yield Unused("half", each.location.line)
 
