@@ -79,7 +79,7 @@ SAID = {
     "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
     # which lines compute with 16 bits
     "wrong/naive_softmax/low-precision__float16_before_the_store": ["Line 34: softmax = softmax.to(tl.float16)"],
-    "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!right after the load"],
+    "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!after the load"],
     # a NaN knows the line that it comes from
     "wrong/fused_softmax/nan__one_maximum_for_several_rows": [
         "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "NaN comes from this line", "!masked-off",
