@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..box.wire.requests import FAR_WINDOW
 from ..text import many
 from ..verdict import Finding
 
@@ -28,7 +29,6 @@ ALPHA = 1e-8  # the probability that a right mask exceeds one bound
 CORRELATED = 0.25  # the masks of two seeds correlate less at every shift; a mapping may share a few numbers
 SMALLEST = torch.finfo(torch.float32).smallest_normal  # what is smaller may give an output of 0
 MANY = 1024  # elements from which on distances and shifts are looked at
-FAR_WINDOW = 256  # decisions in a row of a large mask
 WINDOW = 64  # decisions in a row that are compared with those elsewhere
 
 COMPARE = (

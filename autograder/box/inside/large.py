@@ -19,7 +19,7 @@ from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire.answers import ARITHMETIC, FILL, Report
-from ..wire.requests import MOST_FOUND, LargeCase, write_result
+from ..wire.requests import FAR_WINDOW, MOST_FOUND, LargeCase, write_result
 from .job import Job
 from .recorder import NotReplayable, tensors_in
 from .replay import BoundLaunch, Known, Replay
@@ -189,7 +189,13 @@ class _Large(Replay):
             return None
         if self.uncounted:
             at, values = _with_holes(at, values, programs[who], result.numel())
-        some = torch.randperm(len(at), generator=self.generator)[:MOST_FOUND].sort().values
+        order = torch.randperm(len(at), generator=self.generator)
+        if self.case.starts:
+            starts = torch.tensor(self.case.starts)
+            behind = at - starts[torch.searchsorted(starts, at, right=True) - 1]
+            inside = (behind >= 0) & (behind < FAR_WINDOW)
+            order = order[inside[order].int().argsort(descending=True, stable=True)]
+        some = order[:MOST_FOUND].sort().values
         write_result(self.case.places, self.job.output, to_bytes(at[some]))
         write_result(self.case.slot, self.job.output, to_bytes(values[some]))
         return len(at[some])

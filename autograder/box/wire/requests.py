@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # a box is started before torch is imported here
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
 MOST_FOUND = 1 << 16  # elements of a large result that come back
+FAR_WINDOW = 256  # elements from each of LargeCase.starts on: they come back before others
 
 
 @dataclass(frozen=True)
