@@ -451,9 +451,8 @@ class Inputs:
         drawn.sort(key=lambda case: len(case.about))
         if self.tensors:
             whole = {axis: {each.name: each for each in levels}.get(WHOLE, levels[0]) for axis, levels in axes.items()}
-            found.append(_shifted(self._drawn(whole, generator)[0], -1))
-        if len(self.tensors) > 1:
-            drawn[1] = _shifted(drawn[1], 0)
+            places = (-1, 0) if len(self.tensors) > 1 else (-1,)
+            found += [_shifted(self._drawn(whole, generator)[0], place) for place in places]
         found += drawn
         return tuple({case.name: case for case in found[::-1]}.values())[::-1]
 
