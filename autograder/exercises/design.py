@@ -681,14 +681,15 @@ class Inputs:
             (rows, length), *shapes = large_matrices(generator)
             shapes = [(_past(bounds, rows), length), *shapes]
             # Not the first: which of its many rows is which must show. Not the second: it is contiguous.
-            alike = integer(generator, 2, len(shapes) - 1)
+            alike = integer(generator, 2, 4)
             sizes = [{self.large: shape[0]} | dict(zip(names, shape)) for shape in shapes]
         else:
             sizes = self._large_sizes(generator, bounds)
         turn, made = integer(generator, 1, 6), []
         for i, each in enumerate(each | self.derived(each) for each in sizes):
             asked = (None, list(self.gradients)[(turn + i) % len(self.gradients)]) if self.gradients else (None,)
-            how = {"alike": 0 < i == alike, "dtype": self.dtypes[0] if i == 1 else None}  # whose tiles are largest
+            dtype = self.dtypes[0 if i == 1 else (turn + i) % len(self.dtypes)]  # its tiles are largest; each in turn
+            how = {"alike": 0 < i == alike, "dtype": dtype}
             made += [self._large(each, generator, gradient=gradient, **how) for gradient in asked]
         return tuple(made)
 
@@ -858,7 +859,8 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
     """More short rows than a grid's second axis has tiles of 32, thousands of rows of thousands, and long rows: of each
-    octave from 2¹² to 2¹⁷, as an answer may take another way from some power of two on.
+    octave from 2¹² to 2¹⁷, as an answer may take another way from some power of two on. Every third has one dtype: the
+    long ones and those of which only addresses are looked at are apart.
 
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
@@ -870,7 +872,7 @@ def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
         (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
         (integer(generator, 2, 20), 16 * integer(generator, 4_200, 4_700)),
         (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
-        *((integer(generator, 3, 8), odd(1 << power, 2 << power)(generator)) for power in (12, 13, 15)),
+        *((integer(generator, 3, 8), odd(1 << power, 2 << power)(generator)) for power in (15, 12, 13)),
     ]
 
 

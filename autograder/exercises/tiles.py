@@ -128,7 +128,7 @@ def _gathered(sizes, kind, dtype, generator):
     count = m + 100 if m < 10 and m % 2 else (m, m + 3, (m + 1) // 2)[m % 3]
     index = torch.randint(0, max(m, 1), (count if m else 0,), generator=generator)
     if m > 2 and integer(generator, 0, 1):  # all in their order, but for two neighbours
-        index, one = torch.arange(count) % m, integer(generator, 0, m - 2)
+        index, one = (torch.arange(count) + max(m - count, 0)) % m, integer(generator, 0, min(m, count) - 2)
         index[one : one + 2] = index[one : one + 2].flip(0)
     return kind.fill((max(m, 1), n), dtype, generator), index
 
