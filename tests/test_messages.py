@@ -1,13 +1,19 @@
 """Messages and panels: what each must say, and what it must not. `said.py` and test_gallery.py have more messages."""
 
 import re
+import types
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import triton
+import triton.language as tl
 
 from autograder import check, gallery
+from autograder.judge.kernels import with_what_is_rounded
 from autograder.verdict import CaseResult, Finding, Verdict
+from workshop.executor.facts import Unused, unused
+from workshop.executor.front_end import lower
 from workshop.hints import answer_cell
 
 TESTS = Path(__file__).parent
@@ -104,3 +110,47 @@ def test_check_takes_a_name_and_says_so(capsys):
 
     assert check(row_bias) is None
     assert 'check("row_bias")' in capsys.readouterr().out
+
+
+# -- which lines round numbers -----------------------------------------------------------------------------------------
+
+
+@triton.jit
+def rounds(x_ptr, output_ptr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    x = tl.load(x_ptr + at)
+    y = (2 * x.to(tl.float32)).to(x.dtype)
+    tl.store(output_ptr + at, tl.exp(y.to(tl.float32)) + tl.sum(x, axis=0))
+
+
+@triton.jit
+def stores_rounded(x_ptr, output_ptr, B: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, B), mask=tl.arange(0, B) < 3, other=-float("inf")).to(tl.float32)
+    tl.store(output_ptr + tl.arange(0, B), 2 * x)
+
+
+def rounded(kernel, dtype: str) -> list[int]:
+    """The lines of a kernel that round, from its `def` on; 0 is a function of Triton's."""
+    program = lower(kernel, {"x_ptr": dtype, "output_ptr": dtype}, {"B": 16})
+    first = kernel.starting_line_number
+    found = [each.line for each in unused(program, ["x_ptr", "output_ptr"]) if each.kind == "half"]
+    return [line and line - first for line in found]
+
+
+def test_the_executor_says_which_lines_round():
+    assert rounded(rounds, "*fp16") == [4, 0]  # tl.sum is Triton's
+    assert rounded(rounds, "*fp32") == rounded(stores_rounded, "*fp16") == []
+
+
+@pytest.mark.parametrize(("lines", "launches", "steps", "said"), [
+    ([34, 0], 1, (), "in line 34"),
+    ([], 1, (), "No line of the kernels"),
+    ([0], 1, (), "Most often"),  # in a function of Triton's
+    ([], 2, (), "Most often"),  # what one launch hands to the next may be rounded
+    ([], 1, ("_to_copy",), "Most often"),  # a cast by torch
+])  # fmt: skip
+def test_no_line_is_cleared_where_numbers_may_be_rounded(lines, launches, steps, said):
+    launch = types.SimpleNamespace(unused=[Unused("half", line) for line in lines])
+    trace = types.SimpleNamespace(launches=[launch] * launches, steps=[types.SimpleNamespace(op=op) for op in steps])
+    finding = Finding("low-precision", "The result is close.", "Most often, a sum was kept in half precision.")
+    assert said in with_what_is_rounded(finding, [trace]).means

@@ -11,7 +11,7 @@ from functools import partial
 from workshop.executor.facts import Unused
 
 from ..answer import is_starter
-from ..box.wire.answers import Input, Launch, Trace
+from ..box.wire.answers import CASTS, Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise
@@ -247,14 +247,23 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
 
 
 def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
-    """The finding of numbers that are nearly right, with the lines that compute in half precision, if there are any."""
+    """The finding of numbers that are nearly right, with the lines that round them, or with the word that none does.
+
+    Between launches, and where torch casts, numbers may be rounded in memory: there nothing is said.
+    """
     if finding.slug != Slug.LOW_PRECISION or finding.sure or finding.line:
         return finding
-    lines = sorted({u.line for t in traces for each in t.launches for u in each.unused if u.kind == "half" and u.line})
-    if lines:
+    traces = list(traces)
+    found = {u.line for t in traces for each in t.launches for u in each.unused if u.kind == "half"}
+    if lines := sorted(found - {0}):
         where = f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}"
-        return replace(finding, means=f"Numbers of 16 bits are computed with in {where}: three digits.", line=lines[0])
-    means = "No line of the kernels computes in half precision: small numbers are left out, or count twice."
+        means = f"Numbers of 16 bits are computed with in {where}: three digits."
+        return replace(finding, means=means, line=lines[0])
+    casts = any(getattr(step, "op", "") in CASTS for t in traces for step in t.steps)
+    if found or casts or any(len(t.launches) > 1 for t in traces):
+        return finding
+    means = "No line of the kernels computes in half precision: small numbers are left out, or count twice. Or tl.dot "
+    means += "rounds float32 to TF32."
     advice = "look at each condition and limit: what is left out must be 0, not only small."
     return replace(finding, means=means, advice=advice)
 

@@ -205,8 +205,8 @@ class Unused:
     """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
     the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits; "half",
-    which computes with 16 bits, or with what was rounded to them. name: of a parameter, or the axis; -1 is a mask that
-    is one value.
+    which computes with 16 bits, or with what was rounded to them (line 0: in a function of Triton's). name: of a
+    parameter, or the axis; -1 is a mask that is one value.
     """
 
     kind: str

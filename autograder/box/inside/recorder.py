@@ -44,6 +44,7 @@ from ...tensors import DTYPES, dtype_name, storage_of
 from ...versions import LAUNCH_OPTIONS
 from ..wire.answers import (
     ARITHMETIC,
+    CASTS,
     FILL,
     MAX_CONSTANT,
     MAX_STEPS,
@@ -109,7 +110,6 @@ def moves(operation: str, overload: str, args: Sequence, viewed: set[int]) -> bo
     return operation == "view" and args[0].dtype.itemsize == args[1].itemsize
 
 
-CASTS = {"_to_copy", "copy", "copy_"}
 ASKS = {"_local_scalar_dense", "equal", "is_nonzero"}  # operations that give Python a number of a tensor
 _ZEROS = {"zeros": torch.ops.aten.empty.memory_format, "zeros_like": torch.ops.aten.empty_like.default,
           "new_zeros": torch.ops.aten.new_empty.default}  # fmt: skip

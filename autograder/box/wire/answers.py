@@ -154,7 +154,8 @@ _BY_TYPE = {str: Name, int: Integer, bool: Flag, float: Annotated[float, 1], tup
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
         "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
-MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
+CASTS = {"_to_copy", "copy", "copy_"}
+MOVE = {"clone", "cat", "stack", "constant_pad_nd"} | CASTS
 # Not _reshape_alias: it accepts any size, so its result can go past the memory of its input.
 VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
         "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
