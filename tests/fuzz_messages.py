@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 
 from autograder.box import Outcome
-from autograder.box.wire.answers import ProtocolError, Report, parse
+from autograder.box.wire import ProtocolError, Report, parse
 from autograder.exercises import find
 from autograder.exercises.spec import Exercise
 from autograder.exercises.vector_add import ADD_TEMPLATE

@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from autograder.box.inside.replay import decoys
-from autograder.box.wire.answers import ProtocolError, parse
-from autograder.box.wire.requests import Decoy
+from autograder.box.wire import Decoy, ProtocolError, parse
 from autograder.exercises import EXERCISES, design, find
 from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread

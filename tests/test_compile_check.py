@@ -9,23 +9,8 @@ from pathlib import Path
 import pytest
 from known import source_of
 
-from autograder.box import Outcome
+from autograder.box import Outcome, wire
 from autograder.box.inside import recorder, replay
-from autograder.box.wire.answers import (
-    Argument,
-    Evidence,
-    Launch,
-    ProtocolError,
-    Report,
-    Result,
-    Trace,
-    Trouble,
-    Tuned,
-    digest_of,
-    encode,
-    parse,
-)
-from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis.conduct import refused
 from autograder.exercises import find
 from autograder.judge import compiling
@@ -34,7 +19,7 @@ from workshop.executor.records import Undefined
 
 TESTS = Path(__file__).parent
 RIGHT = (TESTS / "right" / "vector_add" / "plain.py").read_text()
-RESULT = Result((3,), "float32", True, False)
+RESULT = wire.Result((3,), "float32", True, False)
 
 pytestmark = [
     pytest.mark.skipif(compiling.TARGETS != ["cuda", "hip"], reason="this Triton has one compiler"),
@@ -56,7 +41,7 @@ def without_a_gpu(judge):
 # -- the front end, where the host function launches --------------------------------------------------------
 
 
-def planned(judge, source: str) -> Report:
+def planned(judge, source: str) -> wire.Report:
     trials = Trials(without_a_gpu(judge), find("vector_add"), source, seed=1)
     return trials.plan([source], trials.cases[:1])[0]
 
@@ -73,8 +58,8 @@ def test_a_confined_process_compiles_for_both_vendors_to_the_last_stage(judge, l
     report = planned(judge, source)
     launch = report.trace.launches[0]
     assert bool(launch.hip) == ("libdevice" in line)  # there the vendors' libraries have other names
-    cases = tuple(CompileCase(launch.on(target), {}, target) for target in ("cuda", "hip"))
-    said = judge.box.run(CompileRequest(source, cases, report.programs)).reports[:-1]
+    cases = tuple(wire.CompileCase(launch.on(target), {}, target) for target in ("cuda", "hip"))
+    said = judge.box.run(wire.CompileRequest(source, cases, report.programs)).reports[:-1]
     assert [(each.error, type(each.value)) for each in said] == [(None, int)] * 2
 
 
@@ -175,13 +160,13 @@ def test_a_constant_of_the_kernel_is_no_launch_option(judge):
 PROGRAMS = {f"{n}": "{}" for n in range(100)}
 
 
-def launch(block: int, kernel: str = "k", program: str = "1", **options: int) -> Launch:
+def launch(block: int, kernel: str = "k", program: str = "1", **options: int) -> wire.Launch:
     args = {"x": {"t": 0}, "n": 4096, "BLOCK": block}
-    given = Argument("x", {"t": 0}, "*fp32"), Argument("n", 4096, "i32")
-    return Launch(kernel, (1, 1, 1), program, given, args, options)
+    given = wire.Argument("x", {"t": 0}, "*fp32"), wire.Argument("n", 4096, "i32")
+    return wire.Launch(kernel, (1, 1, 1), program, given, args, options)
 
 
-def chosen(*launches: Launch) -> list[tuple]:
+def chosen(*launches: wire.Launch) -> list[tuple]:
     return [(each.kernel, each.args["BLOCK"]) for each in compiling._chosen(list(launches), PROGRAMS)]
 
 
@@ -203,8 +188,8 @@ def test_a_launch_from_the_box_is_not_trusted(change):
 
 @pytest.mark.parametrize("change", [{"program": None}, {"options": {"n": "4"}}, {"options": 3}])
 def test_a_launch_of_another_form_is_refused(change):
-    with pytest.raises(ProtocolError):
-        parse(encode(Report(0, trace=Trace((replace(launch(16), **change),), 0))))
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(wire.encode(wire.Report(0, trace=wire.Trace((replace(launch(16), **change),), 0))))
 
 
 class Straw:
@@ -227,16 +212,16 @@ class Straw:
 
 
 def finding_of(judge, program: str = "1"):
-    trace = Trace((launch(16, program=program),), 0)
+    trace = wire.Trace((launch(16, program=program),), 0)
     runs = Trials(judge, find("vector_add"), RIGHT, 1)
     runs.programs = PROGRAMS
     return compiling.refusal(runs, [trace])
 
 
-FINE = Report(0, has_value=True, value=1024)
-WRONG = Report(0, error=Trouble("compile", "RuntimeError", "PassManager::run failed", construct="hip"))
-TOO_MUCH = Report(0, has_value=True, value=300_000)
-NOT_HERE = Report(0, has_value=True)
+FINE = wire.Report(0, has_value=True, value=1024)
+WRONG = wire.Report(0, error=wire.Trouble("compile", "RuntimeError", "PassManager::run failed", construct="hip"))
+TOO_MUCH = wire.Report(0, has_value=True, value=300_000)
+NOT_HERE = wire.Report(0, has_value=True)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +245,7 @@ def test_an_error_counts_for_all_targets_and_shared_memory_on_hopper(say, slug):
 
 
 def test_a_failure_of_the_job_itself_is_not_the_answers():
-    judge = Straw(lambda case: Report(0, error=Trouble("exception", "Unconfined", "no Landlock")))
+    judge = Straw(lambda case: wire.Report(0, error=wire.Trouble("exception", "Unconfined", "no Landlock")))
     with pytest.raises(RuntimeError, match="no Landlock"):
         finding_of(judge)
 
@@ -281,7 +266,7 @@ def test_what_may_depend_on_the_machine_is_not_remembered():
 
 def test_a_machine_that_cannot_compile_for_a_target_blames_nobody(monkeypatch):
     monkeypatch.setattr(replay.rebuild, "compile_program", lambda *given, **named: 1 / 0)
-    report = replay.compiled(None, CompileCase("digest", {}, "hip"), {"digest": None})
+    report = replay.compiled(None, wire.CompileCase("digest", {}, "hip"), {"digest": None})
     assert (report.value, report.error) == (None, None)
 
 
@@ -327,7 +312,7 @@ def test_a_blank_that_only_the_compiler_refuses_is_not_right(judge):
     ],
 )
 def test_a_message_of_the_compiler_is_explained(message):
-    finding = refused(Trouble("compile", "CompilationError", message, 3, "x = y", "cuda"))
+    finding = refused(wire.Trouble("compile", "CompilationError", message, 3, "x = y", "cuda"))
     assert finding.slug == "compile-error" and finding.line == 3 and finding.advice
     assert "<['128'], fp32>" not in finding.happened
 
@@ -336,12 +321,12 @@ def test_a_message_of_the_compiler_is_explained(message):
 
 
 def test_a_program_has_the_name_of_its_text():
-    report = Report(0, trace=Trace(), programs={digest_of("[1]"): "[1]"})
-    assert parse(encode(report)) == [report]
-    for forged in ({digest_of("[1]"): "[2]"}, {"x": "[1]"}, {digest_of("[1]"): 1}, [1]):
+    report = wire.Report(0, trace=wire.Trace(), programs={wire.digest_of("[1]"): "[1]"})
+    assert wire.parse(wire.encode(report)) == [report]
+    for forged in ({wire.digest_of("[1]"): "[2]"}, {"x": "[1]"}, {wire.digest_of("[1]"): 1}, [1]):
         line = json.dumps({"case": 0, "trace": {"steps": []}, "programs": forged}).encode()
-        with pytest.raises(ProtocolError):
-            parse(line)
+        with pytest.raises(wire.ProtocolError):
+            wire.parse(line)
 
 
 @pytest.mark.parametrize(
@@ -349,26 +334,26 @@ def test_a_program_has_the_name_of_its_text():
 )
 def test_a_forged_finding_is_not_read(change):
     undefined = Undefined("read", "k", "x", (0, 0, 0), 3, "code")
-    report = json.loads(encode(Report(0, result=RESULT, evidence=Evidence(undefined=(undefined,)))))
-    assert parse(json.dumps(report).encode())
+    report = json.loads(wire.encode(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(undefined,)))))
+    assert wire.parse(json.dumps(report).encode())
     report["evidence"]["undefined"][0] |= change
-    with pytest.raises(ProtocolError):
-        parse(json.dumps(report).encode())
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(json.dumps(report).encode())
 
 
 @pytest.mark.parametrize("change", [{"kind": "jump"}, {"program": []}, {"lane": []}, {"stride": []}, {"place": "gap"}])
 def test_a_fault_that_cannot_be_is_not_read(change):
     fault = {"kind": "load", "kernel": "k", "program": [0], "block": [4], "lane": [3], "lanes": 1, "argument": "x"}
     report = {"case": 0, "error": {"kind": "fault", "fault": fault | {"shape": [3], "stride": [1], "element": 3}}}
-    assert parse(json.dumps(report).encode())
+    assert wire.parse(json.dumps(report).encode())
     report["error"]["fault"] |= change
-    with pytest.raises(ProtocolError):
-        parse(json.dumps(report).encode())
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(json.dumps(report).encode())
 
 
 def test_a_text_that_is_too_long_is_cut_before_it_is_sent():
     sent = Undefined("read", "k" * 101, "x", (0, 0, 0), 3, "c" * 401)
-    (report,) = parse(encode(Report(0, result=RESULT, evidence=Evidence(undefined=(sent,)))))
+    (report,) = wire.parse(wire.encode(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(sent,)))))
     assert report.evidence.undefined == (replace(sent, kernel="k" * 100, code="c" * 400),)
 
 
@@ -432,7 +417,7 @@ def test_modules_for_another_answer_change_no_verdict(judge):
 
 
 def test_each_configuration_is_compiled():
-    steps = [replace(launch(2**n), tuned=Tuned(({},), 0, ())) for n in range(4, 14)]
+    steps = [replace(launch(2**n), tuned=wire.Tuned(({},), 0, ())) for n in range(4, 14)]
     assert len(compiling._chosen(steps, PROGRAMS)) == 10
 
 

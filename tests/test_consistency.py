@@ -16,8 +16,7 @@ from autograder import gallery
 from autograder.box import Box, Outcome
 from autograder.box.inside.plan import NotShown, World
 from autograder.box.inside.replay import decoys
-from autograder.box.wire.answers import Report, Trace
-from autograder.box.wire.requests import Shown
+from autograder.box.wire import Report, Shown, Trace
 from autograder.diagnosis import diagnose
 from autograder.exercises import design, find
 from autograder.judge import KernelJudgement, consistency, large

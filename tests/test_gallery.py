@@ -15,7 +15,7 @@ from known import called, part
 from said import SAID
 
 from autograder import cli
-from autograder.box.wire.answers import Evidence, Launch, Result, Trace, Tuned
+from autograder.box.wire import Evidence, Launch, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find

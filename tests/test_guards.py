@@ -7,7 +7,7 @@ import triton.language as tl
 
 from autograder.box.inside.recorder import Programs
 from autograder.box.inside.replay import OUTSIDE, Known, Replay, _OnExecutor
-from autograder.box.wire.answers import Again, Argument, Input, Launch, Trace, Tuned
+from autograder.box.wire import Again, Argument, Input, Launch, Trace, Tuned
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.box.wire.answers import Evidence
+from autograder.box.wire import Evidence
 from autograder.diagnosis import overall
 from autograder.exercises.cases import Case, Strided
 from autograder.exercises.spec import Bound, Exercise

@@ -12,17 +12,9 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install jax")
 if not interpreting():
     pytest.skip("what the real jax-triton traces is tested on a GPU", allow_module_level=True)
 
-from autograder.box import Box  # noqa: E402
-from autograder.box.wire.answers import Argument, Input, Launch, Operation, Report, Trace, to_json  # noqa: E402
-from autograder.box.wire.requests import (  # noqa: E402  # noqa: E402
-    TRACED,
-    Decoy,
-    JaxPlanRequest,
-    Packer,
-    PlanCase,
-    ReplayCase,
-    ReplayRequest,
-    read_result,
+from autograder.box import (
+    Box,  # noqa: E402
+    wire,
 )
 from autograder.judge.jax import MAX_COMPUTED  # noqa: E402
 
@@ -57,34 +49,36 @@ def box():
         yield started
 
 
-def decoy(*shape: int, dtype="float32") -> Decoy:
-    return Decoy(shape, tuple(torch.empty(shape, device="meta").stride()), dtype)
+def decoy(*shape: int, dtype="float32") -> wire.Decoy:
+    return wire.Decoy(shape, tuple(torch.empty(shape, device="meta").stride()), dtype)
 
 
-CASE = PlanCase((decoy(3, 4), TRACED))
+CASE = wire.PlanCase((decoy(3, 4), wire.TRACED))
 
 
-def traced(box, source: str, *cases: PlanCase) -> list[Report]:
-    return box.run(JaxPlanRequest((HEADER + source,), "f", cases)).reports[:-1]
+def traced(box, source: str, *cases: wire.PlanCase) -> list[wire.Report]:
+    return box.run(wire.JaxPlanRequest((HEADER + source,), "f", cases)).reports[:-1]
 
 
-def traced_each(box, bodies, x: Decoy) -> list[Report]:
+def traced_each(box, bodies, x: wire.Decoy) -> list[wire.Report]:
     """The reports on several bodies of f(x, n), in one job."""
     functions = [f"\ndef f_{number}(x, n):\n    {body}\n" for number, body in enumerate(bodies)]
     names = ", ".join(f"f_{number}" for number in range(len(functions)))
     choice = f"\ndef f(x, n, number):\n    return ({names})[number](x, n)\n"
-    cases = [PlanCase((x, TRACED, number)) for number in range(len(functions))]
+    cases = [wire.PlanCase((x, wire.TRACED, number)) for number in range(len(functions))]
     return traced(box, "".join(functions) + choice, *cases)
 
 
-def replayed(box, planned: Report, like: torch.Tensor, *inputs, source="") -> tuple[torch.Tensor | None, Report]:
-    packer = Packer()
+def replayed(
+    box, planned: wire.Report, like: torch.Tensor, *inputs, source=""
+) -> tuple[torch.Tensor | None, wire.Report]:
+    packer = wire.Packer()
     tensors = [i if isinstance(i, torch.Tensor) else torch.tensor(i, dtype=torch.int32) for i in inputs]
     given = tuple(map(packer.tensor, tensors))
-    case = ReplayCase(planned.trace, given, packer.slot(like.nbytes), computes=MAX_COMPUTED)
-    outcome = box.run(ReplayRequest(source, (case,), planned.programs), packer.tensors, packer.output_size)
+    case = wire.ReplayCase(planned.trace, given, packer.slot(like.nbytes), computes=MAX_COMPUTED)
+    outcome = box.run(wire.ReplayRequest(source, (case,), planned.programs), packer.tensors, packer.output_size)
     report = outcome.reports[0]
-    got = None if report.error else read_result(case.slot, outcome.output, like.dtype, like.shape)
+    got = None if report.error else wire.read_result(case.slot, outcome.output, like.dtype, like.shape)
     return got, report
 
 
@@ -204,7 +198,7 @@ def f(x, n):
     grid = lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=grid)
 """
-    case = PlanCase((decoy(3, 4), 2))
+    case = wire.PlanCase((decoy(3, 4), 2))
     reports = traced(box, source, case, replace(case, configuration=1))
     warps = [launch.options["num_warps"] for r in reports for launch in r.trace.launches]
     assert warps == [2, 4]
@@ -220,7 +214,7 @@ def f(x, n):
     out = jax.ShapeDtypeStruct(x.shape, x.dtype)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=(1,))
 """
-    case = PlanCase((decoy(3, 4), 2))
+    case = wire.PlanCase((decoy(3, 4), 2))
     first, second = traced(box, source, case, replace(case, configuration=1))
     assert first.error is None
     assert second.error.kind == "compile" and "power of 2" in second.error.message
@@ -228,7 +222,7 @@ def f(x, n):
 
 def test_a_plain_call_is_traced_each_time(box):
     source = "\ncalls = []\ndef f(x, n):\n    calls.append(n)\n    return scale(x, len(calls))\n"
-    case = PlanCase((decoy(3, 4), 7))
+    case = wire.PlanCase((decoy(3, 4), 7))
     reports = traced(box, source, case, case)
     programs = {name: text for report in reports for name, text in report.programs.items()}  # each is sent once
     for times, report in enumerate(reports, 1):
@@ -252,10 +246,10 @@ def test_the_process_with_the_learners_python_gets_no_inputs_and_no_traced_seeds
     plans = [each for each in requests if each[0].kind == "jax-plan"]
     assert plans and {each[1:] for each in plans} == {(b"", 0)}
     cases = plans[-1][0].cases
-    assert any(argument == TRACED for case in cases for argument in case.arguments)
+    assert any(argument == wire.TRACED for case in cases for argument in case.arguments)
     shown = {a for case in cases for a in case.arguments if type(a) is int}
     assert len(shown) == 2, "the seeds of the two plain calls"
-    assert "_traced" not in to_json(plans[-1][0]) and len(requests) > len(plans)
+    assert "_traced" not in wire.to_json(plans[-1][0]) and len(requests) > len(plans)
 
 
 def test_the_process_with_the_inputs_never_runs_the_learners_python(box):
@@ -267,24 +261,24 @@ def test_the_process_with_the_inputs_never_runs_the_learners_python(box):
 # -- traces that no honest process sends -----------------------------------------------------------------------------
 
 
-def step(op: str, *args, overload="Tensor", out=(1,)) -> Operation:
-    return Operation(op, overload, list(args), {}, out)
+def step(op: str, *args, overload="Tensor", out=(1,)) -> wire.Operation:
+    return wire.Operation(op, overload, list(args), {}, out)
 
 
-GIVEN = Input(0, (0,))
+GIVEN = wire.Input(0, (0,))
 FORGED = {
     "arithmetic on an array": [GIVEN, step("add", {"t": 0}, {"t": 0})],
     "an operation that is no move": [GIVEN, step("sin", {"t": 0}, overload="default")],
     "a program that was not sent": [
         GIVEN,
-        Launch("k", (1, 1, 1), "0" * 64, (Argument("x", {"t": 0}, "*fp32"),), {}, {}),
+        wire.Launch("k", (1, 1, 1), "0" * 64, (wire.Argument("x", {"t": 0}, "*fp32"),), {}, {}),
     ],
-    "an input of nobody": [Input(3, (1,))],
+    "an input of nobody": [wire.Input(3, (1,))],
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_trace_is_not_replayed(box, name):
     x = torch.ones(30, 40)
-    got, report = replayed(box, Report(0, trace=Trace(tuple(FORGED[name]), 1)), x, x)
+    got, report = replayed(box, wire.Report(0, trace=wire.Trace(tuple(FORGED[name]), 1)), x, x)
     assert got is None and report.error.kind == "not-replayable", report

@@ -10,45 +10,7 @@ import pytest
 import torch
 from known import source_of
 
-from autograder.box import Box, Outcome
-from autograder.box.wire import answers as messages
-from autograder.box.wire.answers import (
-    Evidence,
-    Input,
-    Operation,
-    ProtocolError,
-    Report,
-    Result,
-    Trace,
-    Trouble,
-    digest_of,
-    encode,
-    parse,
-)
-from autograder.box.wire.requests import (
-    ALIGNMENT,
-    TRACED,
-    CompileCase,
-    CompileRequest,
-    Decoy,
-    JaxPlanRequest,
-    Packer,
-    PlanCase,
-    PlanRequest,
-    ReplayCase,
-    ReplayRequest,
-    Slot,
-    TensorSpec,
-    TuneCase,
-    TuneRequest,
-    ValueCase,
-    ValueRequest,
-    decode_job,
-    encode_job,
-    read_result,
-    read_tensor,
-    write_result,
-)
+from autograder.box import Box, Outcome, wire
 from autograder.cli import main
 from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
@@ -150,7 +112,7 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = PlanRequest((SLEEPER,), "add", (PlanCase((1.0, 1.0)),))
+    asleep = wire.PlanRequest((SLEEPER,), "add", (wire.PlanCase((1.0, 1.0)),))
     judge.seconds_left = 1.6
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
@@ -318,18 +280,18 @@ def test_a_deep_default_is_refused_in_words(tmp_path, capsys):
         b'{"found": [{"key": "k", "program": ' + b"[" * 100 + b"]" * 100 + b"}]}",
         b"\xff\xfe",
         b"9" * 10_000,
-        b'{"done": true}\n' * (messages.MAX_LINES + 1),
-        b"x" * (messages.MAX_STATUS + 1),
+        b'{"done": true}\n' * (wire.MAX_LINES + 1),
+        b"x" * (wire.MAX_STATUS + 1),
     ],
 )
 def test_malformed_reports_are_refused(status):
-    with pytest.raises(ProtocolError):
-        parse(status)
+    with pytest.raises(wire.ProtocolError):
+        wire.parse(status)
 
 
 def test_a_report_is_charged_to_its_case():
-    one, two = (Report(0, has_value=True, value=number) for number in (1, 2))
-    outcome = Outcome([one, two, Report(None, done=True)], b"")
+    one, two = (wire.Report(0, has_value=True, value=number) for number in (1, 2))
+    outcome = Outcome([one, two, wire.Report(None, done=True)], b"")
     assert outcome.by_case(1)[0].value == 1  # the first word counts
     died = Outcome([one], b"", exit=-11)
     assert died.by_case(3) == {0: died.reports[0], 1: died}
@@ -337,7 +299,7 @@ def test_a_report_is_charged_to_its_case():
 
 def test_garbled_reports_are_no_crash():
     garbled = Outcome([], b"", garbled="the report is too long")
-    assert garbled.by_case(2) == {0: Report(0, error=Trouble("garbled", message="the report is too long"))}
+    assert garbled.by_case(2) == {0: wire.Report(0, error=wire.Trouble("garbled", message="the report is too long"))}
     for died in (replace(garbled, exit=-11), replace(garbled, exceeded="time")):
         assert died.by_case(2) == {0: died}
 
@@ -366,70 +328,76 @@ def test_what_is_not_a_report_is_named(judge):
 
 # -- requests ----------------------------------------------------------------------------------------------------
 
-SPEC = TensorSpec((3, 4), (7, 1), "float32", 64, 48)
-DECOY = Decoy((3, 4), (7, 1), "float32")
-TRACE = Trace((Input(0, (0,)), Operation("view", "default", [{"t": 0}, [3, 4]], {}, (1,))), 1, 1)
+SPEC = wire.TensorSpec((3, 4), (7, 1), "float32", 64, 48)
+DECOY = wire.Decoy((3, 4), (7, 1), "float32")
+TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t": 0}, [3, 4]], {}, (1,))), 1, 1)
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        PlanRequest(("a", "b"), "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), 0.5)), PlanCase((), 3, 1))),
-        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "large"),), {"digest": "{}"}),
-        CompileRequest("source", (CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
-        TuneRequest((TuneCase(TRACE, (3,)),), {"digest": "{}"}),
-        ValueRequest(("source",), "f", (ValueCase(([1, {"device": {}}], None, {"arch": "x"}), devices=(2,)),)),
-        JaxPlanRequest(
-            ("source",), "f", (PlanCase((DECOY, 0.5, TRACED, DECOY), 2, part="gradient"), PlanCase((1,)))
+        wire.PlanRequest(
+            ("a", "b"), "add", (wire.PlanCase((wire.Decoy((3, 4), (7, 1), "float16"), 0.5)), wire.PlanCase((), 3, 1))
+        ),
+        wire.ReplayRequest(
+            "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
+        ),
+        wire.CompileRequest("source", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
+        wire.TuneRequest((wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),
+        wire.ValueRequest(
+            ("source",), "f", (wire.ValueCase(([1, {"device": {}}], None, {"arch": "x"}), devices=(2,)),)
+        ),
+        wire.JaxPlanRequest(
+            ("source",), "f", (wire.PlanCase((DECOY, 0.5, wire.TRACED, DECOY), 2, part="gradient"), wire.PlanCase((1,)))
         ),
     ],
     ids=lambda request: request.kind,
 )
 def test_a_request_arrives_as_it_was_sent(request_):
-    job = encode_job(request_, b"tensors")
-    decoded, tensors = decode_job(job)
+    job = wire.encode_job(request_, b"tensors")
+    decoded, tensors = wire.decode_job(job)
     assert decoded == request_ and bytes(tensors) == b"tensors"
-    assert (len(job) - len(b"tensors")) % ALIGNMENT == 0
+    assert (len(job) - len(b"tensors")) % wire.ALIGNMENT == 0
 
 
 def test_tensors_and_results_arrive_as_they_were_packed():
-    packer = Packer()
+    packer = wire.Packer()
     drawn = [torch.randn(3, 5), torch.arange(7, dtype=torch.int32), torch.randn(2, 2).bfloat16(), torch.empty(0, 3)]
     specs = [packer.tensor(values) for values in drawn]
     assert packer.tensor(drawn[0], (9, 1)) == replace(specs[0], stride=(9, 1))  # packed once
     slots = [packer.slot(values.nbytes) for values in drawn]
-    assert all(place.offset % ALIGNMENT == 0 for place in (*specs, *slots))
+    assert all(place.offset % wire.ALIGNMENT == 0 for place in (*specs, *slots))
     output = bytearray(packer.output_size)
     for values, spec, slot in zip(drawn, specs, slots, strict=True):
-        tensor = read_tensor(spec, memoryview(packer.tensors))
+        tensor = wire.read_tensor(spec, memoryview(packer.tensors))
         assert torch.equal(tensor, values)
-        write_result(slot, output, packer.tensors[spec.offset : spec.offset + spec.bytes])
-        write_result(slot, output, bytes(slot.capacity + 1))  # does not fit
-        assert torch.equal(read_result(slot, bytes(output), values.dtype, values.shape), values)
+        wire.write_result(slot, output, packer.tensors[spec.offset : spec.offset + spec.bytes])
+        wire.write_result(slot, output, bytes(slot.capacity + 1))  # does not fit
+        assert torch.equal(wire.read_result(slot, bytes(output), values.dtype, values.shape), values)
 
 
 PLACE = 1000, (1000,), "past the end", 1
 FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, 12, "code", "x_ptr", (1000,), (1,), *PLACE)
-RESULT = Result((3,), "float32", True, False)
+RESULT = wire.Result((3,), "float32", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("read-write", "output_ptr", (7,), (), (1, 0, 0), False, 14, "tl.store(...)", 256, 0.5, 3)
-EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, True)
+EVIDENCE = wire.Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, True)
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        Report(None, done=True),
-        Report(2, trace=TRACE, programs={digest_of("{}"): "{}"}),
-        Report(0, result=RESULT, evidence=EVIDENCE),
-        Report(0, has_value=True, value={"a": [1, None, 2.5]}),
-        Report(0, has_value=True, value=None),
-        Report(None, error=Trouble("fault", "Fault", "m", 3, "code", fault=FAULT)),
-        Report(1, error=Trouble("report-too-large")),
+        wire.Report(None, done=True),
+        wire.Report(2, trace=TRACE, programs={wire.digest_of("{}"): "{}"}),
+        wire.Report(0, result=RESULT, evidence=EVIDENCE),
+        wire.Report(0, has_value=True, value={"a": [1, None, 2.5]}),
+        wire.Report(0, has_value=True, value=None),
+        wire.Report(None, error=wire.Trouble("fault", "Fault", "m", 3, "code", fault=FAULT)),
+        wire.Report(1, error=wire.Trouble("report-too-large")),
     ],
 )
 def test_a_report_arrives_as_it_was_sent(report):
-    assert parse(encode(report)) == [report]
+    assert wire.parse(wire.encode(report)) == [report]
 
 
 FLOOD = FORGER.replace('os.write(descriptor, b"passed\\n")', 'while os.write(descriptor, b"x" * 65536): pass')

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.box.inside import dispatch
-from autograder.box.wire.answers import Argument, Launch, Trace, to_json
-from autograder.box.wire.requests import Start
+from autograder.box.wire import Argument, Launch, Start, Trace, to_json
 from autograder.judge.trials import MAX_LISTS, MAX_TYPES, types
 
 

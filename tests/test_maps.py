@@ -7,7 +7,7 @@ import pytest
 import torch
 from probes import ROOT
 
-from autograder.box.wire.answers import Evidence, Result, Trouble
+from autograder.box.wire import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, error_map
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find

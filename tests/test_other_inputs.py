@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.box.wire.answers import Evidence, Result
+from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find

@@ -7,7 +7,7 @@ import torch
 from executing import kernel, watch
 
 from autograder.box.inside.replay import Copies
-from autograder.box.wire.answers import Evidence, Result
+from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find

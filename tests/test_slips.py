@@ -13,7 +13,7 @@ import torch
 from mutants import solution, undoes
 from test_vote import ANSWERS, SHAPES, seen
 
-from autograder.box.wire.answers import ProtocolError, parse
+from autograder.box.wire import ProtocolError, parse
 from autograder.diagnosis import diagnose, overall
 from autograder.exercises import EXERCISES, find
 from autograder.judge import kernels

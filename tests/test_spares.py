@@ -7,8 +7,7 @@ import socket
 import pytest
 
 from autograder.box.inside.zygote import COUNT, Spares, Zygote, wait_for_job
-from autograder.box.wire.answers import from_json, to_json
-from autograder.box.wire.requests import End, Settings, Start
+from autograder.box.wire import End, Settings, Start, from_json, to_json
 
 
 def echo(own, scratch):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from autograder import tensors
-from autograder.box.wire.answers import Report
+from autograder.box.wire import Report
 from autograder.exercises import find
 from autograder.gallery import answers_in
 from autograder.judge.values import ValueJudgement

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder import diagnosis, verdict
-from autograder.box.wire.answers import Evidence, Result, Trouble
+from autograder.box.wire import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, error_map, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find

@@ -25,9 +25,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from . import lockdown
-from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, from_json, parse, to_json
-from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
+from . import lockdown, wire
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of the packages
 START_SECONDS = 120
@@ -58,7 +56,7 @@ def started_early(confine: bool) -> Box | None:
 class Outcome:
     """How a job ended: its reports, its output memory, and its exit status."""
 
-    reports: list[Report]
+    reports: list[wire.Report]
     output: bytes
     exceeded: str | None = None  # "time" or "space" (memory or disk), if it was killed because it used too much of it
     exit: int = 0
@@ -70,23 +68,23 @@ class Outcome:
         """The exit status of a process that ended before it finished. Never 0."""
         return self.exit or EARLY
 
-    def by_case(self, count: int) -> dict[int, Report | Outcome]:
+    def by_case(self, count: int) -> dict[int, wire.Report | Outcome]:
         """The first report of each case. The end of the process is charged to the first case without a report.
 
         A process that ended normally but sent no valid reports did not crash: its first case gets an error of the
         kind "garbled".
         """
-        reports: dict[int, Report | Outcome] = {}
+        reports: dict[int, wire.Report | Outcome] = {}
         for report in self.reports:
             if report.case is not None and report.case < count:
                 same = reports.get(report.same)
-                known = replace(same, case=report.case, programs={}) if isinstance(same, Report) else report
+                known = replace(same, case=report.case, programs={}) if isinstance(same, wire.Report) else report
                 reports.setdefault(report.case, known)
             elif report.error:  # before any case: the module itself failed
                 return dict.fromkeys(range(count), report)
         missing = [case for case in range(count) if case not in reports]
         if missing:  # do not trust "done": code that ends its process may have written it
-            garbled = Report(missing[0], error=Trouble("garbled", message=self.garbled))
+            garbled = wire.Report(missing[0], error=wire.Trouble("garbled", message=self.garbled))
             reports[missing[0]] = garbled if self.garbled and not self.exceeded and not self.exit else self
         return reports
 
@@ -128,7 +126,7 @@ class Box:
         )
         theirs.close()
         paths = {"read": tuple(_readable_paths()), "devices": tuple(lockdown.gpu_paths()[1])}
-        ours.send(to_json(Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
+        ours.send(wire.to_json(wire.Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
         self.channel, self.ready = ours, False
 
     def _environment(self) -> dict[str, str]:
@@ -164,23 +162,23 @@ class Box:
             raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
         self.ready = True
 
-    def run(self, request: Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
+    def run(self, request: wire.Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
             cpu_seconds: float = math.inf, launchers: tuple[tuple[str, ...], ...] = ()) -> Outcome:  # fmt: skip
-        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.requests.Packer).
+        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.Packer).
 
-        launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.requests.Start).
+        launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.Start).
 
         Raises Overloaded if other programs left the job no time to run.
         """
         self._wait_until_ready()
-        job = _memory(encode_job(request, tensors))
+        job = _memory(wire.encode_job(request, tensors))
         output = _memory(size=output_size, writable=True)
         reading, writing = os.pipe()
         with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
-            start = Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
-            socket.send_fds(self.channel, [to_json(start).encode()], [job, output, writing])
+            start = wire.Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
+            socket.send_fds(self.channel, [wire.to_json(start).encode()], [job, output, writing])
             os.close(writing)
             writing = -1
             status, end = self._collect(reading, seconds)
@@ -195,11 +193,11 @@ class Box:
             raise Overloaded("This machine is too busy: other programs left the answer almost no time to run.")
         outcome = Outcome([], result, end.exceeded, end.exit, end.seconds)
         try:
-            return replace(outcome, reports=parse(status))
-        except ProtocolError as error:
+            return replace(outcome, reports=wire.parse(status))
+        except wire.ProtocolError as error:
             return replace(outcome, garbled=str(error))
 
-    def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
+    def _collect(self, reading: int, seconds: float) -> tuple[bytes, wire.End]:
         """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more.
 
         It looks every LOOK seconds, and does not wait for the next line: each line would wake this process.
@@ -207,26 +205,26 @@ class Box:
         status, lines = bytearray(), 0
         os.set_blocking(reading, False)
         pipe = io.FileIO(reading, closefd=False)
-        deadline = time.monotonic() + PATIENCE * seconds + 15
+        deadline = time.monotonic() + wire.PATIENCE * seconds + 15
         while True:
             left = deadline - time.monotonic()
             ended = bool(select.select([self.channel], [], [], max(min(left, LOOK), 0))[0])
-            while len(status) <= MAX_STATUS and (more := pipe.read(1 << 16)):
+            while len(status) <= wire.MAX_STATUS and (more := pipe.read(1 << 16)):
                 status += more
                 lines += more.count(b"\n")
                 self.reported(lines)
-            if len(status) > MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
+            if len(status) > wire.MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
                 self.kill()
-                return bytes(status), End(seconds=seconds)
+                return bytes(status), wire.End(seconds=seconds)
             if ended:
                 message = self.channel.recv(4096)
                 if not message:
                     self.kill()
-                    return bytes(status), End(exit=-signal.SIGKILL, seconds=seconds)
-                return bytes(status), from_json(End, message)
+                    return bytes(status), wire.End(exit=-signal.SIGKILL, seconds=seconds)
+                return bytes(status), wire.from_json(wire.End, message)
             if left <= 0:
                 self.kill()
-                return bytes(status), End("time", -signal.SIGKILL, seconds)
+                return bytes(status), wire.End("time", -signal.SIGKILL, seconds)
 
     def kill(self):
         """Kills the zygote and its process group. The next job starts a new one."""

@@ -16,7 +16,7 @@ import triton
 from workshop import advice
 from workshop.executor.records import Fault, Race, Undefined
 
-from ..box.wire.answers import Trouble
+from ..box.wire import Trouble
 from ..exercises.cases import Strided, Tag
 from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many

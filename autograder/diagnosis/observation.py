@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import torch
 
-from ..box.wire.answers import Evidence, Result, Trouble
+from ..box.wire import Evidence, Result, Trouble
 from ..exercises.cases import Case, Strided
 from ..exercises.spec import Bound, Exercise, Mistake
 from ..tensors import close, is_poison

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..box.wire.requests import FAR_WINDOW
+from ..box.wire import FAR_WINDOW
 from ..text import many
 from ..verdict import Finding
 

@@ -18,7 +18,7 @@ import torch
 from workshop.hints import answer_cell
 from workshop.syllabus import Lesson, find
 
-from ..box.wire.answers import Trace
+from ..box.wire import Trace
 from ..verdict import Finding
 from .cases import FAR, Case
 from .design import Inputs

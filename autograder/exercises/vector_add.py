@@ -6,7 +6,7 @@ import torch
 
 from workshop.syllabus import find
 
-from ..box.wire.answers import Trace
+from ..box.wire import Trace
 from .cases import Case, choice
 from .design import (
     NORMAL,

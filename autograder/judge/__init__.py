@@ -18,7 +18,7 @@ from workshop.backend import interpreting, one_thread
 
 from ..answer import from_history, is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded
-from ..box.wire.requests import Request
+from ..box.wire import Request
 from ..exercises import find
 from ..exercises.spec import Exercise
 from ..verdict import GRADER_ERROR, Finding, Slug, Verdict
@@ -63,7 +63,7 @@ class Judge:
         self.box = early or Box(self.backend, confine)
         self.seconds_left = math.inf  # for the rest of the answer's jobs
         self.explains = True  # looks for what to write in the place of a mistake
-        self.launchers: tuple[tuple[str, ...], ...] = ()  # of the answer's kernels, see box.wire.requests.Start
+        self.launchers: tuple[tuple[str, ...], ...] = ()  # of the answer's kernels, see box.wire.Start
         self.proven: set[str] = set()
         self.say: Callable[[str], None] = lambda words: None  # told how far a judgement is
         self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None

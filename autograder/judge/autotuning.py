@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import torch
 
-from ..box.wire.answers import Launch, Trace
-from ..box.wire.requests import TuneCase, TuneRequest
+from ..box.wire import Launch, Trace, TuneCase, TuneRequest
 from ..verdict import Finding, Slug
 from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of, without_values
 

@@ -17,8 +17,7 @@ from dataclasses import replace
 from triton.backends import backends
 
 from ..box import Outcome
-from ..box.wire.answers import Launch, Report, Trace, Trouble
-from ..box.wire.requests import CompileCase, CompileRequest, PlanRequest
+from ..box.wire import CompileCase, CompileRequest, Launch, PlanRequest, Report, Trace, Trouble
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
 from ..exercises.cases import Tag

@@ -17,8 +17,7 @@ from functools import partial
 import torch
 
 from ..box import Outcome
-from ..box.wire.answers import Launch, Report, Trace
-from ..box.wire.requests import PlanCase, PlanRequest, Shown
+from ..box.wire import Launch, PlanCase, PlanRequest, Report, Shown, Trace
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import other_programs
 from ..exercises.cases import Case, Strided, Tag

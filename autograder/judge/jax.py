@@ -19,8 +19,7 @@ from functools import partial
 import torch
 
 from ..answer import is_starter
-from ..box.wire.answers import Trouble
-from ..box.wire.requests import JaxPlanRequest, PlanCase, Slot, read_result
+from ..box.wire import JaxPlanRequest, PlanCase, Slot, Trouble, read_result
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.observation import Comparison
 from ..exercises import find
@@ -49,7 +48,7 @@ def require_jax() -> None:
 class JaxCall(Drawn):
     """One call of a case. Of a number that is traced, `arguments` has a tensor of int32, as JAX does.
 
-    part: see box.wire.requests.JaxPlanRequest. about: the exercise whose mistakes explain this call. forward: for a
+    part: see box.wire.JaxPlanRequest. about: the exercise whose mistakes explain this call. forward: for a
     gradient, the call whose value is beside it. given: what mistakes take, see Exercise. seen: what was observed, with
     these arguments; None if the box did not reach the call.
     """

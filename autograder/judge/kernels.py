@@ -11,7 +11,7 @@ from functools import partial
 from workshop.executor.facts import Unused
 
 from ..answer import is_starter
-from ..box.wire.answers import CASTS, Input, Launch, Trace
+from ..box.wire import CASTS, Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise

@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from ..box import Outcome
-from ..box.wire.answers import Report, Trace
-from ..box.wire.requests import MOST_FOUND, LargeCase, LargeRequest, LargeTensor, Packer, read_result
+from ..box.wire import MOST_FOUND, LargeCase, LargeRequest, LargeTensor, Packer, Report, Trace, read_result
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.conduct import other_programs
 from ..diagnosis.observation import Comparison

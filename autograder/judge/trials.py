@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ..box import Outcome
-from ..box.wire.answers import Found, Report, Trace, Trouble
-from ..box.wire.requests import Decoy, Packer, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Slot, read_result
+from ..box import Outcome, wire
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.observation import Comparison
 from ..exercises.cases import Case, Cotangent, Large, Strided, Tag
@@ -60,16 +58,16 @@ class Drawn:
         numbers = [a.values for a in self.tensors if a.values.is_floating_point() and a.values.numel()]
         return max((float(x.nan_to_num(0.0, 0.0, 0.0).abs().max()) for x in numbers), default=0.0)
 
-    def planned(self, source: int = 0, **where) -> PlanCase:
+    def planned(self, source: int = 0, **where) -> wire.PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
-        return PlanCase(
+        return wire.PlanCase(
             without_values(self.arguments), self.configuration, source, pick=self.case.pick,
             gradient=self.case.gradient, computes=self.computes, variants=self.variants, **where,
         )  # fmt: skip
 
 
-Reports = dict[int, Report | Outcome]  # by the number of a call
-Plans = dict[Drawn, Report | Outcome]
+Reports = dict[int, wire.Report | Outcome]  # by the number of a call
+Plans = dict[Drawn, wire.Report | Outcome]
 
 
 def without_values(arguments: tuple) -> tuple:
@@ -79,10 +77,10 @@ def without_values(arguments: tuple) -> tuple:
     for i, a in enumerate(arguments):
         same = first.setdefault(id(a), i)
         if isinstance(a, Large):
-            a = Decoy(a.shape, a.stride, dtype_name(a.dtype))
+            a = wire.Decoy(a.shape, a.stride, dtype_name(a.dtype))
         elif isinstance(a, Strided):
             before = same if same < i else None
-            a = Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
+            a = wire.Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
         made.append(a)
     return tuple(made)
 
@@ -95,7 +93,7 @@ def verdict_of(judgement, finding: Finding | None, cases: Iterable[CaseResult], 
     return Verdict(exercise.name, passed, **known | more, finding=finding, cases=tuple(cases))
 
 
-def has_ended(report: Report | Outcome) -> bool:
+def has_ended(report: wire.Report | Outcome) -> bool:
     """Whether the process ended, used up its time or memory, or said what nobody can read.
 
     Nothing is known of its later cases then, and they may have been wrong. A plan runs no kernel: those of right
@@ -104,11 +102,11 @@ def has_ended(report: Report | Outcome) -> bool:
     return isinstance(report, Outcome) or bool(report.error) and report.error.kind == "garbled"
 
 
-def ended(report: Report | Outcome, stage: str = "replay") -> dict:
+def ended(report: wire.Report | Outcome, stage: str = "replay") -> dict:
     """The fields of an Observation of a case without a result."""
     if isinstance(report, Outcome):
         return {"stage": stage, "exceeded": report.exceeded, "death": report.death}
-    return {"stage": stage, "trouble": report.error or Trouble("garbled", message="no trace, and no result")}
+    return {"stage": stage, "trouble": report.error or wire.Trouble("garbled", message="no trace, and no result")}
 
 
 class Trials:
@@ -117,17 +115,17 @@ class Trials:
     programs: those that any trace names, by digest. The judge only carries them.
     """
 
-    planner = PlanRequest
+    planner = wire.PlanRequest
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source, self.seed = judge, exercise, source, seed
         self.on_gpu = judge.backend != "interpreter"
-        self.traces: dict[int, Trace] = {}
-        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
+        self.traces: dict[int, wire.Trace] = {}
+        self.elsewhere: list[wire.Trace] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
         self.unjudged: dict[str, str] = {}  # by the reason: the first call that could not be judged
         # What plans found, by sources: one may not speak for another.
-        self.known: dict[tuple[str, ...], tuple[Found, ...]] = {}
+        self.known: dict[tuple[str, ...], tuple[wire.Found, ...]] = {}
         self.cases = self.draw()
 
     def draw(self) -> list[Drawn]:
@@ -145,7 +143,7 @@ class Trials:
         """Runs one job, see Judge.run."""
         return self.judge.run(self.exercise, *request, **how)
 
-    def ask(self, request: PlanRequest) -> Reports:
+    def ask(self, request: wire.PlanRequest) -> Reports:
         """Of a request for plans: by case, its report, or, for the case that ended the process, how it ended."""
         request = replace(request, known=self.known.get(request.sources, ()))
         outcome = self.run(request)
@@ -154,7 +152,7 @@ class Trials:
                 self.known[request.sources] = (*self.known.get(request.sources, ()), *report.found)
         plans = outcome.by_case(len(request.cases))
         for report in plans.values():
-            self.programs |= report.programs if isinstance(report, Report) else {}
+            self.programs |= report.programs if isinstance(report, wire.Report) else {}
         return plans
 
     @property
@@ -167,9 +165,9 @@ class Trials:
 
         And whether it used too much time or memory. how: see Judge.run.
         """
-        packer, order = Packer(), list(cases)
+        packer, order = wire.Packer(), list(cases)
         described = tuple(
-            ReplayCase(
+            wire.ReplayCase(
                 trace=trace,
                 inputs=tuple(packer.tensor(a.values, a.stride, a.shift) for a in drawn.tensors),
                 slot=packer.slot(math.prod(drawn.shape) * drawn.dtype.itemsize),
@@ -178,7 +176,8 @@ class Trials:
             )
             for drawn, trace in cases.values()
         )
-        request = ReplayRequest(self.source, described, named(self.programs, (trace for _, trace in cases.values())))
+        programs = named(self.programs, (trace for _, trace in cases.values()))
+        request = wire.ReplayRequest(self.source, described, programs)
         outcome = self.run(request, packer.tensors, packer.output_size, **how)
         reports = sorted(outcome.by_case(len(order)).items())
         seen = {
@@ -209,7 +208,7 @@ class Trials:
         seen = self._replay_twice(cases) if self.on_gpu else self.replay(cases)
         # a case that was planned and not reached is no case: an earlier one used up the time
         order = [i for i in range(len(self.cases)) if i in seen or i in plans.keys() - replayable.keys()]
-        launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
+        launches = any(isinstance(p, wire.Report) and p.trace and p.trace.recorded for p in plans.values())
         return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
     def plan(self, sources: list[str], cases: Sequence[Drawn], of: list[int] | None = None) -> Reports:
@@ -218,7 +217,7 @@ class Trials:
         described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
         return self.ask(self.planner(tuple(sources), self.exercise.entry, described))
 
-    def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
+    def _in_other_configurations(self, traces: dict[int, wire.Trace]) -> list[Drawn]:
         """The largest ragged case again, in each configuration of an autotuner that no large case was planned in.
 
         And a case of each kind of even sizes: a configuration may have a larger block than the size is a multiple of.
@@ -240,15 +239,15 @@ class Trials:
             for c in range(count) if c not in seen
         ]  # fmt: skip
 
-    def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
+    def unplanned(self, drawn: Drawn, planned: wire.Report | Outcome, launches: bool) -> Observation:
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
         seen = ended(planned, "plan")
-        if isinstance(planned, Report) and not planned.error:
+        if isinstance(planned, wire.Report) and not planned.error:
             kind = planned.trace and planned.trace.returned or "nothing"
-            seen["trouble"] = Trouble("returned", construct="None" if kind == "NoneType" else kind)
+            seen["trouble"] = wire.Trouble("returned", construct="None" if kind == "NoneType" else kind)
             if kind == "NoneType" and not launches:
                 message = f"{self.exercise.entry} returns None and launches no kernel."
-                seen["trouble"] = Trouble("exception", "NotImplementedError", message)
+                seen["trouble"] = wire.Trouble("exception", "NotImplementedError", message)
         return self._observation(drawn, **seen)
 
     def replay(self, cases: dict, share: float = 1.0, group: Callable | None = None) -> dict:
@@ -278,18 +277,20 @@ class Trials:
         right = {n for n, o in seen.items() if o.comparison and o.comparison.right and diagnose(o) is None}
         return [source for n, source in enumerate(sources) if n in right]
 
-    def seen(self, drawn: Drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> Observation:
+    def seen(
+        self, drawn: Drawn, trace: wire.Trace, report: wire.Report | Outcome, output: bytes, slot: wire.Slot
+    ) -> Observation:
         if isinstance(report, Outcome) or report.error:
             return self._observation(drawn, **ended(report), **facts(trace))
         if report.result is None:
-            return self._observation(drawn, trouble=Trouble("exception", message="no result came back"))
+            return self._observation(drawn, trouble=wire.Trouble("exception", message="no result came back"))
         compared = self._compare(drawn, output, slot)
         return self._observation(
             drawn, result=report.result, evidence=report.evidence, **facts(trace), comparison=compared
         )
 
-    def _compare(self, drawn: Drawn, output: bytes, slot: Slot) -> Comparison:
-        got = read_result(slot, output, drawn.dtype, drawn.shape)
+    def _compare(self, drawn: Drawn, output: bytes, slot: wire.Slot) -> Comparison:
+        got = wire.read_result(slot, output, drawn.dtype, drawn.shape)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
         bound = bound_of(self.exercise, drawn).of_exponents(drawn.largest)
         return Comparison(got, drawn.expected.double(), bound, flat)
@@ -334,17 +335,17 @@ def traces_of(plans: dict) -> dict:
     return {key: trace for key, plan in plans.items() if (trace := trace_of(plan))}
 
 
-def trace_of(plan: Report | Outcome | None) -> Trace | None:
-    trace = plan.trace if isinstance(plan, Report) else None
+def trace_of(plan: wire.Report | Outcome | None) -> wire.Trace | None:
+    trace = plan.trace if isinstance(plan, wire.Report) else None
     return trace if trace and trace.result is not None else None
 
 
-def named(programs: dict[str, str], traces: Iterable[Trace]) -> dict[str, str]:
+def named(programs: dict[str, str], traces: Iterable[wire.Trace]) -> dict[str, str]:
     """Those of some programs, by digest, that the launches of these traces name."""
     return {name: programs[name] for trace in traces for name in trace.digests if name in programs}
 
 
-def facts(trace: Trace) -> dict:
+def facts(trace: wire.Trace) -> dict:
     """What an Observation tells of the launches.
 
     constants: powers of two among the arguments. sides: how many lengths of blocks the last launch has. block: elements
@@ -366,7 +367,7 @@ def _is_length(value: object) -> bool:
     return type(value) is int and 1 < value <= 1 << 20
 
 
-def types(traces: Iterable[Trace]) -> tuple[tuple[str, ...], ...]:
+def types(traces: Iterable[wire.Trace]) -> tuple[tuple[str, ...], ...]:
     """The different lists of parameter types. A GPU's launcher depends on nothing else of a kernel.
 
     A list is left out with a type that the launcher's source must not contain. All pointers are one type.

@@ -9,8 +9,7 @@ from functools import cached_property
 import torch
 
 from ..answer import is_starter
-from ..box.wire.answers import Report, Trouble
-from ..box.wire.requests import ValueCase, ValueRequest
+from ..box.wire import Report, Trouble, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose, in_common
 from ..exercises.spec import Exercise, Mistake
 from ..verdict import CaseResult, Finding, Verdict

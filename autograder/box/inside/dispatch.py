@@ -47,8 +47,7 @@ from workshop.executor.records import NeverEnds
 
 from ... import tensors, text, versions
 from .. import lockdown
-from ..wire.answers import Report
-from ..wire.requests import Settings, decode_job
+from ..wire import Report, Settings, decode_job
 from . import large, plan, replay
 from .job import Job, describe, find_installed, load, send, show_source, silence
 from .recorder import Recorder

@@ -24,8 +24,7 @@ from workshop import jax_cpu
 from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
-from ..wire.answers import MAX_CONSTANT, Report, Trace
-from ..wire.requests import TRACED, Decoy, PlanCase
+from ..wire import MAX_CONSTANT, TRACED, Decoy, PlanCase, Report, Trace
 from .job import Job, Refused, learner_function
 from .recorder import HostArithmetic, Launches, Recorder
 from .replay import decoys

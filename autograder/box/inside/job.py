@@ -24,7 +24,7 @@ from workshop.executor.records import Fault, Stopped
 from workshop.short import innermost, refusal
 
 from ...versions import FUNCTIONS
-from ..wire.answers import Report, Trouble, encode
+from ..wire import Report, Trouble, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -33,7 +33,7 @@ MAX_TRACE = 4_000_000  # with its programs
 
 @dataclass(frozen=True)
 class Job:
-    """The data of every kind of job. `request` is one of the requests of wire.requests."""
+    """The data of every kind of job. `request` is one of `wire.Request`."""
 
     backend: str
     request: Any

@@ -18,8 +18,7 @@ from workshop.executor.records import Pages
 from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
-from ..wire.answers import ARITHMETIC, FILL, Report
-from ..wire.requests import FAR_WINDOW, MOST_FOUND, LargeCase, write_result
+from ..wire import ARITHMETIC, FAR_WINDOW, FILL, MOST_FOUND, LargeCase, Report, write_result
 from .job import Job
 from .recorder import NotReplayable, tensors_in
 from .replay import BoundLaunch, Known, Replay

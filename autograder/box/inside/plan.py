@@ -36,8 +36,7 @@ from workshop import backend
 from workshop.device import KNOWN_DEVICES, STAND_IN, Device, DeviceFacts, StandInDriver
 
 from ...tensors import storage_of
-from ..wire.answers import Report, Trace, to_json
-from ..wire.requests import Decoy, PlanCase, Shown, ValueCase
+from ..wire import Decoy, PlanCase, Report, Shown, Trace, ValueCase, to_json
 from .job import Job, Refused, describe, learner_function, load
 from .recorder import Earlier, Launches, Recorder, tensors_in
 from .replay import decoys

@@ -1,4 +1,4 @@
-"""Records what a host function does as data, a trace: see autograder.box.wire.answers.
+"""Records what a host function does as data, a trace: see autograder.box.wire.
 
 The learner's host function is called once on decoy tensors, in a process without other data. Every tensor
 operation and every kernel launch is recorded. Kernels do not run. A later process replays the list on the real
@@ -42,27 +42,7 @@ from workshop.launching import Run
 
 from ...tensors import DTYPES, dtype_name, storage_of
 from ...versions import LAUNCH_OPTIONS
-from ..wire.answers import (
-    ARITHMETIC,
-    CASTS,
-    FILL,
-    MAX_CONSTANT,
-    MAX_STEPS,
-    REPLAYABLE,
-    VIEW,
-    Again,
-    Argument,
-    Constant,
-    Found,
-    Input,
-    Launch,
-    Operation,
-    Other,
-    Step,
-    Trace,
-    Tuned,
-    digest_of,
-)
+from .. import wire
 from .job import Refused
 
 MUCH = 32 << 20  # bytes: for so much the system gives new pages, which take no time before they are touched
@@ -104,7 +84,7 @@ def moves(operation: str, overload: str, args: Sequence, viewed: set[int]) -> bo
     """
     own = {storage_of(tensor) for tensor in tensors_in(args)}
     if overload != "dtype":
-        return operation in REPLAYABLE and not (operation in CASTS and own & viewed)
+        return operation in wire.REPLAYABLE and not (operation in wire.CASTS and own & viewed)
     if args[0].dtype != torch.bool or args[1] not in (torch.int8, torch.uint8):
         viewed |= own
     return operation == "view" and args[0].dtype.itemsize == args[1].itemsize
@@ -170,7 +150,7 @@ class _Noted:
     kept: it takes memory of an earlier call.
     """
 
-    step: Step | str
+    step: wire.Step | str
     reads: set[int]
     writes: set[int]
     kept: bool
@@ -179,7 +159,7 @@ class _Noted:
     def changes(self) -> bool:
         """Whether it may change memory that is there."""
         name = self.step if isinstance(self.step, str) else getattr(self.step, "op", "")
-        return not self.kept and not isinstance(self.step, Input) and name not in VIEW
+        return not self.kept and not isinstance(self.step, wire.Input) and name not in wire.VIEW
 
 
 class Recorder(TorchDispatchMode):
@@ -207,7 +187,7 @@ class Recorder(TorchDispatchMode):
         self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
         for index, tensor in enumerate(inputs):
-            self._define(tensor, lambda out, index=index: Input(index, out))
+            self._define(tensor, lambda out, index=index: wire.Input(index, out))
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -232,13 +212,13 @@ class Recorder(TorchDispatchMode):
         self._note(operator, args, kwargs, inputs, result)
         return result
 
-    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, found: Found,
-               tuned: Tuned | None = None):  # fmt: skip
+    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict,
+               found: wire.Found, tuned: wire.Tuned | None = None):  # fmt: skip
         """leaves: label, value and type of each argument that is not a constant. found: its programs."""
         touched = {storage_of(t) for _, value, _ in leaves for t in tensors_in(getattr(value, "base", value))}
         args = {name: self._shown(value) for name, value in arguments.items()}
-        given = tuple(Argument(label, self._encode(value), kind) for label, value, kind in leaves)
-        step = Launch(kernel[:100], grid, found.program, given, args, options, found.hip, found.unused, tuned)
+        given = tuple(wire.Argument(label, self._encode(value), kind) for label, value, kind in leaves)
+        step = wire.Launch(kernel[:100], grid, found.program, given, args, options, found.hip, found.unused, tuned)
         self.follows |= touched
         self._add(step, touched, touched)
         self.uniform -= touched
@@ -270,7 +250,7 @@ class Recorder(TorchDispatchMode):
         fresh = any(_form(t) not in self.numbers for t in outputs)
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
         step: tuple | None = None
-        if moves(name, operator._overloadname, args, self.viewed) or few and name in ARITHMETIC:
+        if moves(name, operator._overloadname, args, self.viewed) or few and name in wire.ARITHMETIC:
             named = {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")}
             step = name, operator._overloadname, [self._encode(a) for a in args], named
         elif reads and reads <= self.uniform and len(outputs) == 1 and (value := _one_number(result)) is not None:
@@ -278,13 +258,13 @@ class Recorder(TorchDispatchMode):
             name = step[0]
         if reads & self.viewed:
             self.viewed |= writes
-        if name not in FILL | VIEW:
+        if name not in wire.FILL | wire.VIEW:
             self.uniform -= writes
-        elif name in FILL and fresh:
+        elif name in wire.FILL and fresh:
             self.uniform |= writes
         out = tuple(map(self._name, outputs)) if fresh else ()
         as_bits = " as another dtype" * (operator._overloadname == "dtype")  # other views are no computation
-        self._add(Operation(*step, out) if step else name + as_bits, reads, writes)
+        self._add(wire.Operation(*step, out) if step else name + as_bits, reads, writes)
 
     def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> tuple:
         """Arithmetic on tensors with one constant gives another such tensor: -torch.ones(n) is torch.full((n,), -1)."""
@@ -293,12 +273,12 @@ class Recorder(TorchDispatchMode):
         kwargs = {"dtype": self._encode(result.dtype), "device": self._encode(result.device)}
         return "full", "default", [list(result.shape), value], kwargs
 
-    def _add(self, step: Step | str, reads: set[int], writes: set[int], kept: bool = False):
-        if len(self.noted) >= MAX_STEPS:
-            raise NotReplayable(f"the host function does more than {MAX_STEPS} tensor operations")
+    def _add(self, step: wire.Step | str, reads: set[int], writes: set[int], kept: bool = False):
+        if len(self.noted) >= wire.MAX_STEPS:
+            raise NotReplayable(f"the host function does more than {wire.MAX_STEPS} tensor operations")
         self.noted.append(_Noted(step, reads, writes, kept))
 
-    def _define(self, tensor: torch.Tensor, step: Callable[[tuple[int]], Step | str], kept: bool = False):
+    def _define(self, tensor: torch.Tensor, step: Callable[[tuple[int]], wire.Step | str], kept: bool = False):
         """Adds the step that makes a tensor, which `step` makes of its name."""
         self._add(step((self._name(tensor),)), set(), {storage_of(tensor)}, kept)
 
@@ -318,11 +298,11 @@ class Recorder(TorchDispatchMode):
             self.outside.add(storage_of(tensor))
             if what := self.earlier.what(storage_of(tensor)):
                 self._define(tensor, lambda out: what, kept=True)
-            elif tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
+            elif tensor.numel() <= wire.MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
                     values = tensor.detach().cpu().reshape(-1).tolist()
                 shape, dtype = tuple(tensor.shape), dtype_name(tensor.dtype)
-                self._define(tensor, lambda out: Constant(values, shape, dtype, out))
+                self._define(tensor, lambda out: wire.Constant(values, shape, dtype, out))
             else:
                 self.opaque(tensor, "a tensor made outside the function")
         return self.numbers[_form(tensor)]
@@ -355,7 +335,7 @@ class Recorder(TorchDispatchMode):
         """The tensors that the call was given or made."""
         return [tensor for tensor in self.kept if storage_of(tensor) not in self.outside]
 
-    def finish(self, result: torch.Tensor) -> Trace:
+    def finish(self, result: torch.Tensor) -> wire.Trace:
         """The steps that the result depends on.
 
         Raises HostArithmetic if one of them is a computation by torch. Raises KeptTensor if the result depends on
@@ -368,12 +348,12 @@ class Recorder(TorchDispatchMode):
         live = {storage_of(result)}
         steps = []
         for noted in reversed(self.noted):
-            if noted.writes & live or isinstance(noted.step, Input):
+            if noted.writes & live or isinstance(noted.step, wire.Input):
                 if isinstance(noted.step, str):
                     raise KeptTensor(noted.step) if noted.kept else HostArithmetic(noted.step)
                 live |= noted.reads
                 steps.append(noted.step)
-        return Trace(tuple(reversed(steps)), number, self.launches)
+        return wire.Trace(tuple(reversed(steps)), number, self.launches)
 
 
 def _form(tensor: torch.Tensor) -> tuple:
@@ -447,13 +427,13 @@ class Launches:
     variants: the programs for other values of its constants are read, too. one_vendor: see Programs.
     """
 
-    def __init__(self, backend: str, known: tuple[Found, ...] = (), one_vendor: bool = False):
+    def __init__(self, backend: str, known: tuple[wire.Found, ...] = (), one_vendor: bool = False):
         self.vendor = backend  # whose limits hold for launch options
         self.programs = Programs(backend, known, one_vendor)
         self.recorder: Recorder | None = None
         self.executes = False  # launches run, and are not recorded
         self.configuration, self.variants = 0, False
-        self.tuned: Tuned | None = None  # of the launch that an autotuner is making
+        self.tuned: wire.Tuned | None = None  # of the launch that an autotuner is making
         self.space: list = []  # its configurations
 
     def install(self):
@@ -480,7 +460,7 @@ class Launches:
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
             space, key = tuple(_plain(c.all_kwargs()) for c in candidates), tuple(map(str, tuner.keys))
-            self.tuned = Tuned(space, index, key, _again(tuner, candidates))
+            self.tuned = wire.Tuned(space, index, key, _again(tuner, candidates))
             self.space = candidates
             try:
                 return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
@@ -516,7 +496,7 @@ class Launches:
             raise
         self.recorder.launch(name, shape, bound, special.arguments, options, programs, tuned)
 
-    def _others(self, kernel, bound: dict, options: dict) -> list[Other]:
+    def _others(self, kernel, bound: dict, options: dict) -> list[wire.Other]:
         """The programs with another value of one constant of the space."""
         values: dict[str, list] = {}
         for config in self.space:
@@ -528,7 +508,7 @@ class Launches:
             if len(set(map(repr, given))) > 1:
                 more = [1, *given] if type(given[0]) is int else given
                 others = list({repr(v): v for v in more if repr(v) != repr(bound[name])}.values())[:MAX_VARIANTS]
-                found += [Other(name, self._with(kernel, bound | {name: value}, options)) for value in others]
+                found += [wire.Other(name, self._with(kernel, bound | {name: value}, options)) for value in others]
         return found
 
     def _with(self, kernel, bound: dict, options: dict) -> str | None:
@@ -538,12 +518,12 @@ class Launches:
             return None
 
 
-def _again(tuner: Autotuner, candidates: list) -> Again | None:
+def _again(tuner: Autotuner, candidates: list) -> wire.Again | None:
     """What Triton puts back before it runs a kernel again; None where it runs it once, or where hooks do it."""
     hooks = [tuner, "user_defined_pre_hook"], [tuner, "user_defined_post_hook"], *([c, "pre_hook"] for c in candidates)
     if len(candidates) < 2 or any(getattr(owner, name, None) for owner, name in hooks):
         return None
-    return Again(tuple(map(str, tuner.restore_value)), tuple(map(str, tuner.reset_to_zero)))
+    return wire.Again(tuple(map(str, tuner.restore_value)), tuple(map(str, tuner.reset_to_zero)))
 
 
 class Uncompiled(launching.Compiled):
@@ -570,7 +550,7 @@ class Programs:
     known: what an earlier process with the same modules found. one_vendor: only what a replay runs is read.
     """
 
-    def __init__(self, backend: str, known: tuple[Found, ...] = (), one_vendor: bool = False):
+    def __init__(self, backend: str, known: tuple[wire.Found, ...] = (), one_vendor: bool = False):
         # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
         both = ["cuda", "hip"][: 1 if one_vendor else 2]
         self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": both}[backend]
@@ -579,19 +559,19 @@ class Programs:
         self._found = {each.key: each for each in known}
         self._known = set(self._found)
 
-    def of(self, kernel, special: launch.Specialisation, options: dict) -> Found:
+    def of(self, kernel, special: launch.Specialisation, options: dict) -> wire.Found:
         """The programs of a launch, and what is unused in them. Raises what Triton's front end raises."""
-        key = digest_of(repr(launch.key_of(kernel, special, options)))
+        key = wire.digest_of(repr(launch.key_of(kernel, special, options)))
         if key not in self._found:
             self._found[key] = self._read(key, kernel, special, options)
         launch.check_globals(kernel)
         return self._found[key]
 
-    def _read(self, key: str, kernel, special: launch.Specialisation, options: dict) -> Found:
+    def _read(self, key: str, kernel, special: launch.Specialisation, options: dict) -> wire.Found:
         program = launch.lowered(kernel, special, options, self.targets[0])
         labels = [label for label, *_ in special.arguments]
         told = tuple(unused(program, labels)[:MAX_UNUSED])
-        found = Found(key, self._digest(program), unused=told)
+        found = wire.Found(key, self._digest(program), unused=told)
         alike = self._found.get(kernel.cache_key)
         if len(self.targets) == 1 or alike and alike.alike:
             return found
@@ -599,22 +579,22 @@ class Programs:
             other = self._digest(launch.lowered(kernel, special, options, "hip"))
         except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
             return found
-        self._found.setdefault(kernel.cache_key, Found(kernel.cache_key, alike=other == found.program))
+        self._found.setdefault(kernel.cache_key, wire.Found(kernel.cache_key, alike=other == found.program))
         return found if other == found.program else replace(found, hip=other)
 
     def _digest(self, program: Program) -> str:
         text = json.dumps(codec.to_data(program), separators=(",", ":"))
-        digest = digest_of(text)
+        digest = wire.digest_of(text)
         self.texts[digest] = text
         return digest
 
-    def unsent(self, trace: Trace) -> dict[str, str]:
+    def unsent(self, trace: wire.Trace) -> dict[str, str]:
         """Those that a trace names and no earlier one named, by digest."""
         names = {name for name in trace.digests if name in self.texts and name not in self.sent}
         self.sent |= names
         return {name: self.texts[name] for name in names}
 
-    def news(self) -> tuple[Found, ...]:
+    def news(self) -> tuple[wire.Found, ...]:
         """What was found, for a later process. The judge has all its programs."""
         new = (each for key, each in self._found.items() if key not in self._known)
         return tuple(each for each in new if {each.program, each.hip} - {""} <= self.sent)

@@ -27,27 +27,7 @@ from workshop.executor.records import Launch as Seen
 from workshop.executor.records import Race, Steps, Undefined
 
 from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, dtype_name, each_place, poison, span, storage_of, to_bytes
-from ..wire.answers import (
-    ALLOCATE,
-    ARITHMETIC,
-    FILL,
-    MAX_CONSTANT,
-    MAX_RUNS,
-    MOVE,
-    REPLAYABLE,
-    Again,
-    Argument,
-    Constant,
-    Evidence,
-    Input,
-    Launch,
-    Operation,
-    Report,
-    Result,
-    Step,
-    Trace,
-)
-from ..wire.requests import CompileCase, Decoy, Number, ReplayCase, read_tensor, write_result
+from .. import wire
 from .job import ANSWER, Job, load, trouble
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
@@ -113,28 +93,28 @@ class Replay:
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         """Is told of each step in which torch writes numbers."""
 
-    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
+    def rehearse(self, launch: BoundLaunch, again: wire.Again) -> None:
         """May run an autotuned kernel before its launch, as a measurement does."""
 
     def launch(self, launch: BoundLaunch) -> None:
         """Runs a kernel. Here it is noted only."""
         self.launches.append(launch)
 
-    def run(self, trace: Trace) -> torch.Tensor:
+    def run(self, trace: wire.Trace) -> torch.Tensor:
         for step in trace.steps:
             self._step(step)
         if not all(torch.equal(bits(tensor), bits(before)) for tensor, before in self.outside):
             raise KeptTensor("a tensor")
         return self._tensor(trace.result)
 
-    def _step(self, step: Step):
+    def _step(self, step: wire.Step):
         self._charge(step)
-        if isinstance(step, Launch):
+        if isinstance(step, wire.Launch):
             self._begin(step)
             return
-        if isinstance(step, Input):
+        if isinstance(step, wire.Input):
             made = self.inputs[_integer(step.index, 0, len(self.inputs) - 1)]
-        elif isinstance(step, Constant):
+        elif isinstance(step, wire.Constant):
             made = self._constant(step)
         else:
             made = self._operation(step)
@@ -145,55 +125,56 @@ class Replay:
             raise NotReplayable("a step has a different number of outputs than it announced")
         self.tensors |= dict(zip(step.out, made))
 
-    def _operation(self, step: Operation):
+    def _operation(self, step: wire.Operation):
         op, overload = step.op, step.overload
-        if op not in REPLAYABLE | ARITHMETIC:
+        if op not in wire.REPLAYABLE | wire.ARITHMETIC:
             raise NotReplayable(f"torch.{op} is not replayed")
         packet = getattr(torch.ops.aten, op)
         if overload not in packet.overloads():
             raise NotReplayable(f"torch.{op} has no form {overload!r}")
         args = self._decode(step.args)
         kwargs = {name: self._decode(value) for name, value in step.kwargs.items()}
-        if op in REPLAYABLE and not moves(op, overload, args, self.viewed):
+        if op in wire.REPLAYABLE and not moves(op, overload, args, self.viewed):
             raise NotReplayable(f"torch.{op} to another dtype is not replayed")
-        if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
+        names = {a.name for a in getattr(packet, overload)._schema.arguments}
+        if op in wire.ALLOCATE | wire.FILL and "device" in names:
             kwargs["device"] = self.device
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
                 raise MemoryError("a tensor of more than 2^30 elements")
-        self.moves |= op in FILL | MOVE
+        self.moves |= op in wire.FILL | wire.MOVE
         made = untouched(op, args, kwargs) if self.vast else None
         made = getattr(packet, overload)(*args, **kwargs) if made is None else made
         if self.viewed & {storage_of(tensor) for tensor in tensors_in(args)}:
             self.viewed |= {storage_of(tensor) for tensor in tensors_in(made)}
-        if op in ARITHMETIC:
+        if op in wire.ARITHMETIC:
             self._computed(op, [*tensors_in(args), made])
-        if op in ALLOCATE:
+        if op in wire.ALLOCATE:
             made = self.fresh(made)
-        if op in FILL | MOVE | ARITHMETIC:
+        if op in wire.FILL | wire.MOVE | wire.ARITHMETIC:
             self.moved(op, args, made)
         return made
 
-    def _constant(self, step: Constant) -> torch.Tensor:
+    def _constant(self, step: wire.Constant) -> torch.Tensor:
         if not all(type(v) in (int, float, bool) for v in step.values):
             raise NotReplayable("a constant with something else than numbers")
-        shape = [_integer(n, 0, MAX_CONSTANT) for n in step.shape]
+        shape = [_integer(n, 0, wire.MAX_CONSTANT) for n in step.shape]
         tensor = torch.tensor(step.values, dtype=DTYPES[step.dtype]).reshape(shape).to(self.device)
         self.outside.append((tensor, tensor.clone()))
         self.moved("constant", [], tensor)
         return tensor
 
-    def _charge(self, step: Step):
+    def _charge(self, step: wire.Step):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
             said = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
             self.constants += numbers([*said, *(each.value for each in getattr(step, "given", ()))])
-        elif isinstance(step, Constant):
+        elif isinstance(step, wire.Constant):
             self.constants += len(step.values)
-        elif isinstance(step, Operation):
-            self.constants += step.op in FILL or step.op == "constant_pad_nd"
-        if self.constants > MAX_CONSTANT:
-            raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
+        elif isinstance(step, wire.Operation):
+            self.constants += step.op in wire.FILL or step.op == "constant_pad_nd"
+        if self.constants > wire.MAX_CONSTANT:
+            raise NotReplayable(f"the host function uses more than {wire.MAX_CONSTANT} constants")
 
     def _computed(self, op: str, tensors: list[torch.Tensor]):
         """Counts what the host function computes: in few steps, on tensors of few numbers."""
@@ -201,7 +182,7 @@ class Replay:
         if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
             raise NotReplayable(f"torch.{op} is not replayed")
 
-    def _begin(self, step: Launch):
+    def _begin(self, step: wire.Launch):
         launch = BoundLaunch(
             kernel=step.kernel,
             grid=tuple(_integer(n, 0, 1 << 31) for n in step.grid),
@@ -216,7 +197,7 @@ class Replay:
             self.rehearse(launch, step.tuned.again)
         self.launch(launch)
 
-    def _argument(self, given: Argument) -> tuple[str, Any, str]:
+    def _argument(self, given: wire.Argument) -> tuple[str, Any, str]:
         value, kind = self._decode(given.value), given.kind
         fits = {torch.Tensor: kind.startswith("*"), Descriptor: kind.startswith("tensordesc<")}
         number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
@@ -304,9 +285,9 @@ def constants(program: Program) -> int:
 # -- the job "replay" ------------------------------------------------------------------------------------
 
 
-def run(job: Job, case: ReplayCase, programs: Known) -> Report:
+def run(job: Job, case: wire.ReplayCase, programs: Known) -> wire.Report:
     pattern = LARGE if case.poison == "large" else UNWRITTEN
-    read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
+    read = ((wire.read_tensor(spec, job.tensors), spec) for spec in case.inputs)
     inputs = [Guarded(values, spec.stride, job.device, pattern, spec.shift) for values, spec in read]
     tensors = [each.tensor for each in inputs]
     kind = _OnExecutor if job.interpreted else _OnCard
@@ -323,9 +304,9 @@ def run(job: Job, case: ReplayCase, programs: Known) -> Report:
         alone = Replay(tensors, job.device, case.computes, pattern)
         idle = output == to_bytes(alone.run(case.trace))
     aliases = any(result.numel() and storage_of(result) == storage_of(each.buffer) for each in inputs)
-    described = Result(tuple(result.shape), dtype_name(result.dtype), result.is_contiguous(), aliases)
-    write_result(case.slot, job.output, output)
-    return Report(result=described, evidence=Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
+    described = wire.Result(tuple(result.shape), dtype_name(result.dtype), result.is_contiguous(), aliases)
+    wire.write_result(case.slot, job.output, output)
+    return wire.Report(result=described, evidence=wire.Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
 
 
 class _Watched(Replay):
@@ -345,14 +326,14 @@ class _Watched(Replay):
         self.stores |= any(each.name in STORES for each in program.operations())
         if not self.inputs:
             self.of_kernels += constants(program)
-            if self.of_kernels > MAX_CONSTANT:
-                raise NotReplayable(f"the kernels use more than {MAX_CONSTANT} constants")
+            if self.of_kernels > wire.MAX_CONSTANT:
+                raise NotReplayable(f"the kernels use more than {wire.MAX_CONSTANT} constants")
         if launch.kernel not in self.empty_kernels and all(each.name == "ret" for each in program.operations()):
             self.empty_kernels.append(launch.kernel)  # its body is `pass`, `...` or a docstring
         return program
 
     def evidence(self) -> dict:
-        names = vars(self).keys() & {each.name for each in fields(Evidence)}
+        names = vars(self).keys() & {each.name for each in fields(wire.Evidence)}
         found = {name: getattr(self, name) for name in names}
         return {name: value[:MOST_TOLD] if isinstance(value, list) else value for name, value in found.items()}
 
@@ -389,7 +370,7 @@ class _OnExecutor(_Watched):
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
             self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
-    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
+    def rehearse(self, launch: BoundLaunch, again: wire.Again) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
@@ -461,7 +442,7 @@ def tune(job: Job) -> None:
             torch.cuda.synchronize()
             seen.append(begin.elapsed_time(end))
     medians = [sorted(seen[WARM_ROUNDS:])[(ROUNDS - WARM_ROUNDS) // 2] for seen in times]
-    job.report(Report(0, has_value=True, value=medians))
+    job.report(wire.Report(0, has_value=True, value=medians))
 
 
 # -- the job "compile" -----------------------------------------------------------------------------------
@@ -491,7 +472,7 @@ def of_a_vendor(x_ptr):
 """
 
 
-def compiled(job: Job, case: CompileCase, programs: Known) -> Report:
+def compiled(job: Job, case: wire.CompileCase, programs: Known) -> wire.Report:
     """Compiles a program for a GPU that is not here. Nothing runs.
 
     Triton's front end has accepted it. The later stages of a compiler refuse some, and say how much shared memory a
@@ -502,11 +483,11 @@ def compiled(job: Job, case: CompileCase, programs: Known) -> Report:
         _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
     except Exception as error:
         if not _works(case.target):
-            return Report(has_value=True)
+            return wire.Report(has_value=True)
         message = str(error).strip() or type(error).__name__
         found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
-        return Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
-    return Report(has_value=True, value=int(metadata.get("shared") or 0))
+        return wire.Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
+    return wire.Report(has_value=True, value=int(metadata.get("shared") or 0))
 
 
 def _works(target: str) -> bool:
@@ -527,14 +508,14 @@ OUTSIDE = "out-of-bounds-store"
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
-def decoys(arguments: Iterable[Decoy | Number], device) -> list:
+def decoys(arguments: Iterable[wire.Decoy | wire.Number], device) -> list:
     """The arguments of a call: numbers, and random tensors with the right shapes, strides and dtypes.
 
     The learner's Python gets nothing else.
     """
     made = []
     for argument in arguments:
-        if not isinstance(argument, Decoy):
+        if not isinstance(argument, wire.Decoy):
             made.append(argument)
             continue
         size = span(argument.shape, argument.stride) + argument.shift
@@ -656,4 +637,4 @@ class Copies:
             return ()
         left = ~torch.as_strided(read, tensor.shape, tensor.stride(), tensor.storage_offset()).flatten()
         edges = torch.nn.functional.pad(left.to(torch.int8), (1, 1)).diff().nonzero().flatten()
-        return tuple(edges[: 2 * MAX_RUNS].tolist())
+        return tuple(edges[: 2 * wire.MAX_RUNS].tolist())

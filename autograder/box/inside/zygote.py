@@ -23,8 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..wire.answers import from_json, to_json
-from ..wire.requests import PATIENCE, End, Settings, Start
+from ..wire import PATIENCE, End, Settings, Start, from_json, to_json
 
 PR_SET_CHILD_SUBREAPER, MADV_COLLAPSE = 36, 25
 LARGE_PAGE = 2 << 20  # bytes
