@@ -120,7 +120,8 @@ def program(mode: str) -> dict:
     without_native.install()
     from executor_kernels import CASES
 
-    from workshop.executor import codec, front_end
+    from workshop.executor import front_end
+    from workshop.executor import program as codec
     from workshop.short import refusal
 
     answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}

@@ -8,8 +8,9 @@ import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import codec, front_end, launch, machine, memory, regions, values
+from workshop.executor import front_end, launch, machine, memory, regions, values
 from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.program import to_data
 from workshop.executor.records import Fault, Pages
 from workshop.executor.regions import covered
 
@@ -240,8 +241,8 @@ def test_a_kernel_is_read_once_for_all_that_launches_promise(monkeypatch):
     expected = [whole(k, s.signature, s.constants, s.attributes, {"debug": True}) for s in specials]
     monkeypatch.setattr(front_end, "lower", lambda *given: read.append(0) or whole(*given))
     found = [launch.lowered(k, special, {}) for special in specials]
-    texts = [json.dumps(codec.to_data(program)) for program in found]
-    assert texts == [json.dumps(codec.to_data(program)) for program in expected]
+    texts = [json.dumps(to_data(program)) for program in found]
+    assert texts == [json.dumps(to_data(program)) for program in expected]
     assert len(set(texts)) == 4 and len(read) == 1
 
 

@@ -269,7 +269,7 @@ class Tuned:
 class Launch:
     """A launch of a program, which is named by the digest of its text.
 
-    The texts of programs are beside the trace: JSON of workshop.executor.codec, which only the box reads, where the
+    The texts of programs are beside the trace: JSON of workshop.executor.program, which only the box reads, where the
     learner's Python is not.
     """
 

@@ -17,9 +17,8 @@ from triton.compiler import ASTSource, make_backend
 from triton.language import core
 
 from . import program as ir
-from .codec import to_data
 from .front_end import SPACES
-from .program import TYPES, Block, Enum, Operation, Program, Region, Type, Value
+from .program import TYPES, Block, Enum, Operation, Program, Region, Type, Value, to_data
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}

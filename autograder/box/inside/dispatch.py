@@ -40,9 +40,10 @@ import workshop
 from workshop import explore  # noqa: F401  for host functions that use it
 from workshop.backend import uncollected  # noqa: F401  for the zygote
 from workshop.device import install_stand_in
-from workshop.executor import codec, front_end, launch
+from workshop.executor import front_end, launch
 from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
+from workshop.executor.program import from_data, to_data
 from workshop.executor.records import NeverEnds
 
 from ... import tensors, text, versions
@@ -109,7 +110,7 @@ def _execute(kernel, args: tuple, constants: dict, target: str) -> bool:
     bound, options = launch.bind(kernel, args, constants)
     special = launch.specialise(kernel, bound)
     try:
-        program = codec.from_data(codec.to_data(launch.lowered(kernel, special, options, target)))
+        program = from_data(to_data(launch.lowered(kernel, special, options, target)))
     except RuntimeError:
         return False
     launch.execute(program, special.arguments, (1, 1, 1), Watch(True, True))

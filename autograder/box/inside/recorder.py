@@ -35,9 +35,9 @@ from triton.runtime.jit import JITFunction
 
 from workshop import launching
 from workshop.compiling import compiler_options
-from workshop.executor import codec, launch
+from workshop.executor import launch
 from workshop.executor.facts import unused
-from workshop.executor.program import Program
+from workshop.executor.program import Program, to_data
 from workshop.launching import Run
 
 from ...tensors import DTYPES, dtype_name, storage_of
@@ -583,7 +583,7 @@ class Programs:
         return found if other == found.program else replace(found, hip=other)
 
     def _digest(self, program: Program) -> str:
-        text = json.dumps(codec.to_data(program), separators=(",", ":"))
+        text = json.dumps(to_data(program), separators=(",", ":"))
         digest = wire.digest_of(text)
         self.texts[digest] = text
         return digest

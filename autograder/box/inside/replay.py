@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
-from workshop.executor import codec, front_end, rebuild
+from workshop.executor import front_end, rebuild
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
-from workshop.executor.program import STORES, Program, values
+from workshop.executor.program import STORES, BadProgram, Program, from_data, values
 from workshop.executor.records import Launch as Seen
 from workshop.executor.records import Race, Steps, Undefined
 
@@ -259,8 +259,8 @@ class Known(dict):
         if digest not in self.texts:
             raise NotReplayable("a launch names a program that was not sent")
         try:
-            self[digest] = codec.from_data(json.loads(self.texts[digest]))
-        except (codec.BadProgram, ValueError, RecursionError) as error:
+            self[digest] = from_data(json.loads(self.texts[digest]))
+        except (BadProgram, ValueError, RecursionError) as error:
             raise NotReplayable(f"a program cannot be read: {str(error)[:200]}") from None
         return self[digest]
 
