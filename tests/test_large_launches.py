@@ -8,11 +8,10 @@ import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import front_end, launch, machine, memory, regions, values
-from workshop.executor.memory import TooLarge, Watch
+from workshop.executor import front_end, launch, machine, memory, values
+from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.program import to_data
 from workshop.executor.records import Fault, Pages
-from workshop.executor.regions import covered
 
 ADD = """def add(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -264,4 +263,4 @@ def test_programs_of_a_view_whose_padding_is_nan():
 
 def test_different_numbers_are_found_as_numpy_finds_them():
     for numbers in ([], [5], [7, 7, 7], [1 << 40, -3, 1024, 0, 1024, -3]):
-        assert regions.each_once(np.array(numbers, np.int64)).tolist() == np.unique(numbers).tolist()
+        assert memory.each_once(np.array(numbers, np.int64)).tolist() == np.unique(numbers).tolist()

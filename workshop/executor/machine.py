@@ -20,10 +20,9 @@ from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
 from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, ahead, compare, continued, left
-from .memory import Memory
+from .memory import MOST_LANES, Access, Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
-from .regions import MOST_LANES, Access
 from .values import (
     MOVES,
     SYMBOLIC,

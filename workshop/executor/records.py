@@ -37,7 +37,7 @@ class Fault(Stepping, IndexError):
     where a coordinate past `shape` is outside ((): before the start). `place` is "gap" (between the rows of
     a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
     (the pointer belongs to no argument; then `argument` is ""). `lanes`: how many lanes of that program are outside.
-    `steps`: see `regions.Access`. `masked`: whether the line has a mask, which these lanes pass. `line`: 0 if unknown.
+    `steps`: see `memory.Access`. `masked`: whether the line has a mask, which these lanes pass. `line`: 0 if unknown.
     """
 
     kind: str
@@ -154,7 +154,7 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Steps(Stepping):
-    """How a line goes through a tensor: the shape of its block, and the steps of `regions.Access`."""
+    """How a line goes through a tensor: the shape of its block, and the steps of `memory.Access`."""
 
     argument: str
     line: int
@@ -289,7 +289,7 @@ class Pages(Storage):
 class Argument:
     """A tensor argument of a launch: name, shape, stride (in elements), dtype, and where its elements may lie.
 
-    loaded, stored: what all programs load and store, where only addresses are wanted (regions.Spans).
+    loaded, stored: what all programs load and store, where only addresses are wanted (memory.Spans).
     """
 
     def __init__(self, name: str, tensor: torch.Tensor, storage: Storage, number: int):

@@ -13,9 +13,8 @@ import math
 import torch
 
 from workshop.executor import launch as executor
-from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.records import Pages
-from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import ARITHMETIC, FAR_WINDOW, FILL, MOST_FOUND, LargeCase, Report, write_result
