@@ -132,10 +132,10 @@ class Finding:
         return "\n".join(part for part in (self.told, place, self.means, unsure, attempt and f"Try: {attempt}") if part)
 
 
-def quoted(finding: Finding | None, source: str) -> Finding | None:
+def quoted(finding: Finding, source: str) -> Finding:
     """The finding with its line as the learner wrote it."""
     lines = source.splitlines()
-    if finding is None or not finding.line or finding.line > len(lines):
+    if not finding.line or finding.line > len(lines):
         return finding
     return replace(finding, code=lines[finding.line - 1].strip()[:200])
 

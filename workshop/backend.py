@@ -96,22 +96,6 @@ def kept(variable: str) -> Iterator[None]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """torch in one thread: thousands of short operations would each wait for the slowest thread.
-
-    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
-    """
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@contextmanager
 def uncollected() -> Iterator[None]:
     """For imports of large packages: collects no garbage now, and never looks at the objects that exist in the end.
 

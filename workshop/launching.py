@@ -12,7 +12,6 @@ import triton
 from triton.runtime.jit import JITFunction, MockTensor
 
 from workshop import compiling, short
-from workshop.backend import one_thread
 from workshop.device import StandInDriver, install_stand_in
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
@@ -26,14 +25,14 @@ MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
     install_stand_in()
-    JITFunction.run = Run(run)
+    JITFunction.run = executor.Run(run)
 
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
     """The same for the launches of a block, also on a machine with a GPU."""
     before = vars(JITFunction)["run"]
-    if isinstance(before, Run):
+    if isinstance(before, executor.Run):
         yield
         return
     install()
@@ -42,19 +41,6 @@ def installed() -> Iterator[None]:
     finally:
         JITFunction.run = before
         triton.runtime.driver.reset_active()
-
-
-class Run:
-    """The method `run` of a kernel. Triton 3.5 and older give each kernel one of its own, which this hides."""
-
-    def __init__(self, run):
-        self.run = run
-
-    def __get__(self, kernel, kind=None):
-        return self if kernel is None else functools.partial(self.run, kernel)
-
-    def __set__(self, kernel, value):
-        pass
 
 
 def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
@@ -79,7 +65,7 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     counts, races = any(each.elements for each in active), any(each.races for each in active)
     defined = {start: known for each in active for start, known in each.defined().items()}
     try:
-        with one_thread():
+        with executor.one_thread():
             watch = Watch(counts, races, tell=print)
             launch = executor.execute(program, special.arguments, size, watch, defined=defined, name=kernel.fn.__name__)
     except MISTAKES as error:

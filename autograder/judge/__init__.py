@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import torch
 
-from workshop.backend import interpreting, one_thread
+from workshop.backend import interpreting
+from workshop.executor.launch import one_thread
 
 from ..answer import from_history, is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded

@@ -101,7 +101,7 @@ class KernelJudgement:
         wrong_blanks = self._wrong_blanks() if finding else None
         finding = self._explained(finding, wrong_blanks) if finding else None
         cases = (
-            CaseResult(o.case.name, quoted(f, self.source), error_map(o) if f else None)
+            CaseResult(o.case.name, f and quoted(f, self.source), f and error_map(o))
             for o, f in zip(self.observations, self.findings)
         )
         names = self.exercise.blanks.names if self.exercise.blanks else ()

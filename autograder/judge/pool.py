@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 from unittest import mock
 
-from workshop.backend import one_thread
+from workshop.executor.launch import one_thread
 
 from ..exercises import UnknownExercise
 from ..verdict import GRADER_ERROR, Verdict

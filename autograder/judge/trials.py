@@ -89,7 +89,7 @@ def verdict_of(judgement, finding: Finding | None, cases: Iterable[CaseResult], 
     """The verdict of one of the three ways of judging. more: other fields."""
     exercise, passed = judgement.exercise, finding is None
     known = {"score": exercise.points * passed, "points": exercise.points, "backend": judgement.judge.backend}
-    finding = quoted(finding, judgement.source)
+    finding = finding and quoted(finding, judgement.source)
     return Verdict(exercise.name, passed, **known | more, finding=finding, cases=tuple(cases))
 
 

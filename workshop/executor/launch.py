@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -150,7 +151,34 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
     return (*map(operator.index, grid), 1, 1)[:3]
 
 
+class Run:
+    """The method `run` of a kernel. Triton 3.5 and older give each kernel one of its own, which this hides."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def __get__(self, kernel, kind=None):
+        return self if kernel is None else functools.partial(self.run, kernel)
+
+    def __set__(self, kernel, value):
+        pass
+
+
 # --- execution ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch in one thread: thousands of short operations would each wait for the slowest thread.
+
+    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tuple[int, int, int],

@@ -38,7 +38,6 @@ from workshop.compiling import compiler_options
 from workshop.executor import launch
 from workshop.executor.facts import unused
 from workshop.executor.program import Program, to_data
-from workshop.launching import Run
 
 from ...tensors import DTYPES, dtype_name, storage_of
 from ...versions import LAUNCH_OPTIONS
@@ -468,7 +467,7 @@ class Launches:
                 self.tuned, self.space = None, []
 
         Autotuner.run = tuned_run
-        JITFunction.run = Run(run)
+        JITFunction.run = launch.Run(run)
         JITFunction.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
         JITFunction.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
 
