@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import triton
+from executing import HEADER, kernel
 
 from workshop.executor import arithmetic, libdevice
-from workshop.executor.front_end import Unsupported
+from workshop.executor.arithmetic import tf32
+from workshop.executor.front_end import TARGETS, Unsupported, lower
 from workshop.executor.program import Enum, Type
+from workshop.executor.rebuild import compile_program
 
 ROOT = Path(__file__).resolve().parents[1]
 E = arithmetic.ELEMENTWISE
@@ -283,3 +287,42 @@ def test_a_product_of_matrices_blames_itself_only_for_numbers():
     assert arithmetic.lines_of(arithmetic.marked(a @ b, [a, b], 5, False)).tolist() == [5]
     old = tensor(torch.float32, nan, 1.0).reshape(1, 2, 1)
     assert arithmetic.lines_of(arithmetic.marked(a @ old, [a, old], 5, False)).tolist() == []
+
+
+# -- what a compiler makes of a program --------------------------------------------------------------------
+
+ROUNDS = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 8)  # later versions keep float32
+SUMS = {  # how the products of x (M, K) and y (K, N) are summed, M, K, N, and whether a compiler makes tl.dot of it
+    "a sum of products": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 16, 4, 32, True),
+    "with other words": ("tl.reduce(tl.expand_dims(x, 2) * y.expand_dims(0), 1, add)", 16, 8, 16, True),
+    "few rows": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 8, 16, 32, False),
+    "few columns": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 16, 16, 8, False),
+    "the factors exchanged": ("tl.sum(y[None, :, :] * x[:, :, None], axis=1)", 16, 16, 16, False),
+    "a factor behind": ("tl.sum(x[:, :, None] * y[None, :, :] * 2.0, axis=1) / 2", 16, 16, 16, False),
+    "rows by rows": ("tl.sum(x[:, None, :] * y.trans()[None, :, :], axis=2)", 16, 16, 16, False),
+}
+
+
+@pytest.mark.parametrize("how, m, k, n, rounds", SUMS.values(), ids=SUMS)
+def test_a_sum_of_products_is_rounded_where_a_compiler_makes_a_dot_of_it(how, m, k, n, rounds):
+    """To TF32: Triton 3.4 to 3.7, lib/Dialect/Triton/Transforms/Combine.cpp. The compiler here is asked, too."""
+    lines = [
+        "m, k, n = tl.arange(0, M)[:, None], tl.arange(0, K), tl.arange(0, N)[None, :]",
+        "x, y = tl.load(x_ptr + m * K + k[None, :]), tl.load(y_ptr + k[:, None] * N + n)",
+        f"tl.store(z_ptr + m * N + n, {how})",
+    ]
+    function = HEADER + "def add(a, b):\n    return a + b\n\n\n@triton.jit\n"
+    parameters = "x_ptr, y_ptr, z_ptr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr"
+    summed = kernel(function + f"def k({parameters}):\n" + "".join(f"    {line}\n" for line in lines))
+    x, y, z = torch.randn(m, k), torch.randn(k, n), torch.zeros(m, n)
+    summed[1,](x, y, z, m, k, n)
+    expected = tf32(x).double() @ tf32(y).double() if ROUNDS and rounds else x.double() @ y.double()
+    torch.testing.assert_close(z.double(), expected, rtol=1e-5, atol=1e-5)
+    if torch.cuda.is_available() and torch.version.cuda:
+        z = torch.zeros_like(z, device="cuda")
+        summed.jit[1,](x.cuda(), y.cuda(), z, m, k, n)
+        torch.testing.assert_close(z.double().cpu(), expected, rtol=1e-5, atol=1e-5)
+    signature = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "*fp32") | dict.fromkeys("MKN", "constexpr")
+    program = lower(summed.jit, signature, {(3,): m, (4,): k, (5,): n})
+    text, _ = compile_program(program, TARGETS["cuda"], stop="ttir")
+    assert ("tf32" in str(text)) == (ROUNDS and rounds)

@@ -251,10 +251,15 @@ def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
 
     Between launches, and where torch casts, numbers may be rounded in memory: there nothing is said.
     """
+    traces = list(traces)
+    facts = [each for trace in traces for launch in trace.launches for each in launch.unused]
+    if finding.slug == Slug.LOW_PRECISION and (dots := sorted({each.line for each in facts if each.kind == "dot"})):
+        means = "Triton's compiler makes a tl.dot of this sum of products, which rounds float32 to TF32: 10 of 23 bits."
+        advice = 'write tl.dot(a, b, acc, input_precision="ieee") in its place.'
+        return replace(finding, means=means, advice=advice, line=dots[0])
     if finding.slug != Slug.LOW_PRECISION or finding.sure or finding.line:
         return finding
-    traces = list(traces)
-    found = {u.line for t in traces for each in t.launches for u in each.unused if u.kind == "half"}
+    found = {each.line for each in facts if each.kind == "half"}
     if lines := sorted(found - {0}):
         where = f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}"
         means = f"Numbers of 16 bits are computed with in {where}: three digits."

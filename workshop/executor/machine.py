@@ -206,6 +206,9 @@ class Machine:
         if block not in facts.steps:
             made = set(block.arguments)
             facts.steps[block] = [Step(operation, made) for operation in block.operations]
+            for step in facts.steps[block]:
+                if step.operation in facts.of_dots:
+                    step.rule, step.does = None, lambda x, y: arithmetic.tf32(x) * arithmetic.tf32(y)
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
