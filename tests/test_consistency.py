@@ -152,6 +152,17 @@ def test_what_is_kept_over_many_calls_shows(here, what):
     assert verdict.diagnosis == "wrong-value" and "other calls" in verdict.message, verdict.to_text()
 
 
+def test_a_key_that_lacks_the_size_is_no_fault_of_the_machine(here):
+    """Two sizes have one key on a card only. There, the call alone is right."""
+    source = answer("n = N.setdefault((x.dtype, x.is_cuda or x.numel()), x.numel())", "N = {}")
+    trials = planned(here, "vector_add", source.replace("triton.cdiv(n_elements", "triton.cdiv(n")).trials
+    drawn = [(i, each) for i, each in enumerate(trials.cases) if each.tensors[0].values.numel() in (1000, 2048)]
+    calls = [consistency._Call(each, i, 1) for i, each in sorted(drawn, key=lambda each: each[1].expected.numel())]
+    finding = consistency._found(trials, calls, consistency._planned(trials, calls))
+    assert "after 1 other call" in finding.case and "keeps something of an earlier call" in finding.means, finding
+    assert "The key must hold" in finding.advice and "shown as" not in finding.message
+
+
 RIGHT = {
     "what a stand-in lacks": "if x.is_cuda:\n    torch.cuda.Stream()",
     "what a stand-in has": "if x.is_cuda:\n    torch.cuda.synchronize()\n    torch.cuda.current_stream().cuda_stream",

@@ -14,7 +14,7 @@ from mutants import solution, undoes
 from test_vote import ANSWERS, SHAPES, seen
 
 from autograder.box.wire import ProtocolError, parse
-from autograder.diagnosis import diagnose, overall
+from autograder.diagnosis import diagnose, in_common, overall
 from autograder.exercises import EXERCISES, find
 from autograder.judge import kernels
 from autograder.judge.aligned import Difference
@@ -202,6 +202,14 @@ def test_what_all_failing_cases_have_and_no_other_is_said(failing, said):
 def test_nothing_is_said_of_what_passing_cases_have_too():
     assert "only where" not in told([*PASSING, seen((3, 250), ROLLED)])
     assert "only where" not in told([seen(shape, ROLLED) for shape in SHAPES])
+
+
+def test_of_what_cannot_be_told_apart_one_is_said_first_and_few_cases_prove_nothing():
+    said = in_common([["a", "b"], ["a", "b"]], [["c"], []])
+    assert said == "It fails only where a (there, b, too)."
+    rare = [["a"], *[["b"]] * 8]
+    assert in_common([["a"]] * 2, rare) == ""
+    assert in_common([["a"]] * 3, rare) == "In every case that fails, a; in 1 passing case, too."
 
 
 @pytest.mark.parametrize("given", [["x_ptr", 1, "i32", 2], ["x_ptr", 1], "x_ptr", {"label": 1, "value": 2, "kind": 3}])

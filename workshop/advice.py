@@ -70,13 +70,26 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     place = f"element {fault.element}, {fault.distance} {fault.place}"
     if fault.place == "gap":
         place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
-        if fault.stride[0] < fault.stride[-1]:  # transposed: the rows lie in each other
+        if lies_between_parts(fault):
+            place = f"index {fault.index}, in the gap between the parts along axis {_axis_apart(fault)}"
+        elif fault.stride[0] < fault.stride[-1]:  # transposed: the rows lie in each other
             place = f"element {fault.element}, in the gap between the columns"
     form = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
     if fault.shape and fault.stride == (1,):
         form = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
     happened = f"{who} {fault.argument}{lanes} at {place}. {form * bool(fault.shape)}".rstrip()
     return (happened, *_why_outside(fault, one, ragged, strided))
+
+
+def lies_between_parts(fault) -> bool:
+    """Whether it lies in a gap of the tensor that is not between its rows."""
+    return fault.place == "gap" and _axis_apart(fault) < len(fault.shape) - 2
+
+
+def _axis_apart(fault) -> int:
+    """The axis along which the tensor has the gap: the coordinate behind it is too large."""
+    beyond = (axis for axis, (at, size) in enumerate(zip(fault.index[1:], fault.shape[1:])) if at >= size)
+    return next(beyond, len(fault.shape) - 2)
 
 
 def raced(race) -> tuple[str, str, str]:
@@ -144,6 +157,8 @@ def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, st
         "row": plural.removesuffix("s"),
         "last": fault.shape[0] - 1 if fault.shape else 0,
         "index": fault.index[0] if fault.index else 0,
+        "axis": (axis := _axis_apart(fault)),
+        "stride": fault.stride[axis] if len(fault.shape) > 1 else 1,
     }
     return told["means"].format(**words), told["try"].format(**words)
 
@@ -156,6 +171,7 @@ def _mistake(fault, one: bool, ragged: bool, strided: bool) -> str:
         ("no-block", one),
         ("other-mask", fault.masked and end),
         ("no-mask", ragged and end),
+        ("parts-apart", lies_between_parts(fault)),
         ("columns-apart", axes > 1 and fault.stride[-1] > 1),
         ("rows-apart", axes > 1 and (strided or fault.place == "gap")),
         ("order-of-the-grid", any(fault.program[1:])),

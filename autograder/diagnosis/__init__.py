@@ -19,6 +19,7 @@ from workshop import advice
 
 from ..exercises.cases import UNUSUAL, Strided, Tag
 from ..tensors import dtype_name
+from ..text import many
 from ..verdict import ErrorMap, Finding, Row, Run, Slug
 from . import conduct, patterns
 from .observation import Observation, Rule
@@ -161,8 +162,8 @@ def with_wrong_steps(finding: Finding, observations: list[Observation]) -> Findi
     return replace(finding, means=means, advice=attempt, line=found.line or None, code=found.code, second=None)
 
 
-MOST_SAID = 2
 RARE = 3  # of so many passing cases, one may have what all failing cases have
+FEW = 3  # fewer failing cases may have it by chance
 NOTHING = "there are no elements"
 
 
@@ -182,11 +183,12 @@ def in_common(failing: list[list[str]], passing: list[list[str]], otherwise: Ite
     common = [what for what in failing[0] if all(what in each for each in failing)]
     elsewhere = Counter(what for each in passing for what in {*each})
     if said := [what for what in common if not elsewhere[what]] or list(otherwise):
-        return f"It fails only where {' and '.join(said[:MOST_SAID])}."
+        also = f" (there, {said[1]}, too)" if len(said) > 1 else ""
+        return f"It fails only where {said[0]}{also}."
     rare = next((what for what in common if elsewhere[what] * RARE <= len(passing)), "")
-    if not rare or len(failing) == 1:
+    if not rare or len(failing) < FEW:
         return ""
-    return f"In every case that fails, {rare}; in {elsewhere[rare]} of the {len(passing)} that pass, too."
+    return f"In every case that fails, {rare}; in {many(elsewhere[rare], 'passing case', 'passing cases')}, too."
 
 
 def _beyond(failed: list[Observation], passed: list[Observation]) -> Iterator[str]:

@@ -121,7 +121,8 @@ def aliased(o: Observation) -> Finding | None:
         "input-modified",
         "The returned tensor shares memory with the input.",
         "The exercise asks for a new tensor, because the caller still needs the input.",
-        "allocate the output with torch.empty_like(x), and store to it.",
+        "allocate the output with torch.empty_like(x); the kernel reads x and stores to the output. x.contiguous(), "
+        "x.view and x.t() are no copies: they give x's own memory where they can.",
     )
 
 
@@ -569,7 +570,7 @@ def _fault(o, t):
     about = o.case.about
     told = advice.outside(f, ragged=Tag.RAGGED in about, strided=Tag.STRIDED in about)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
-    return Finding(slug, *told, **_at(f))
+    return Finding(slug, *told, **_at(f), sure=advice.lies_between_parts(f))
 
 
 # -- what Triton's compiler refuses: what its message means, and what to write instead -------------------
@@ -595,5 +596,6 @@ def too_much_shared_memory(kernel: str, needed: int, most: int) -> Finding:
         "out-of-memory",
         f"A program of {kernel} needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
         "The tiles that a program keeps, and the copies that the compiler makes to load ahead, lie in shared memory.",
-        "make the tiles smaller, or use fewer stages (num_stages).",
+        "keep the tiles small, whatever the size of the tensors, and walk along the rest in a loop"
+        + " or use fewer stages (num_stages)." * (needed <= 2 * most) + "." * (needed > 2 * most),
     )

@@ -105,17 +105,22 @@ def not_finite(o: Observation) -> Finding | None:
             happened,
             "The result has room in this dtype, but a number on the way to it is too large: exp(89) is infinite in "
             "float32, and so is 70000 in float16.",
-            "compute in float32, multiply once, and subtract the maximum of the whole row before exp.",
+            "compute in float32, multiply once, and give exp no number above 0: subtract the maximum of the whole row "
+            "first.",
         )
-    arises = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
     lines = lines_of(c.got[c.made_not_finite])
+    if not len(lines) and any(bool(x.isnan().any()) for x in numbers):
+        means = "There is NaN in memory that the result must not depend on, and 0 * NaN is NaN, too."
+        return Finding("nan", happened, means, "leave it out by a mask or tl.where, not by a factor of 0.")
+    arises = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
     if not len(lines):
         arises += " Infinity comes from a division by 0, or from exp of a large number."
     if not len(lines) or c.bound.row_sum is not None:
-        arises += " The maximum of a lane or a block that saw no element is still -inf."
+        arises += " A maximum is still -inf where nothing was seen, or nothing but -inf."
     if len(lines):
+        line = int(lines.mode().values)
         attempt = "find out which of its numbers is 0 or infinite here, and keep it out of this line."
-        return Finding("nan", happened, f"NaN comes from this line: {arises}", attempt, int(lines.mode().values))
+        return Finding("nan", happened, f"NaN comes from line {line}: {arises}", attempt, line)
     return Finding(
         "nan",
         happened,

@@ -385,5 +385,5 @@ def _alike_if_shifted(shift: int) -> Finding:
         f"The masks of two seeds are alike if one of them is shifted by {many(abs(shift), 'element', 'elements')}.",
         "All seeds use the same random numbers, from another place on. Masks of different layers and steps are not "
         "independent then.",
-        "leave the offsets as they are, and give the seed to the generator: tl.rand(seed, offsets).",
+        "give tl.rand the seed as it is, and to each element an offset of its own: tl.rand(seed, offsets).",
     )

@@ -168,7 +168,8 @@ SWIZZLE_MISTAKES = (
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
             "That is the order row by row, without groups.",
             "A group has group * num_n tiles: first find the group of this program. Inside of it go column by column: "
-            "the row changes fastest, pid_m = first_m + within % rows and pid_n = within // rows."),
+            "the row changes fastest. A group has rows = min(group, num_m - first_m) rows of tiles; "
+            "pid_m = first_m + within % rows and pid_n = within // rows."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
             "That is the order column by column of the whole matrix.",
             "A group has only `group` rows of tiles: begin with the group of this program."),

@@ -167,8 +167,8 @@ REFUSED = {
         "torch.library.opcheck: the operator promises another result than it gives.",
         "torch.compile asks for shapes, strides and dtypes before anything runs. For a triton_op the function itself "
         "answers, for a custom_op the one given to register_fake.",
-        "return a tensor of the same shape, strides and dtype in both. In a triton_op, launch "
-        "wrap_triton(kernel)[grid](…).",
+        "return a tensor of the same shape, strides and dtype in the operator and in its fake function. In a "
+        "triton_op, launch wrap_triton(kernel)[grid](…).",
     ),
     "no fake": (
         "wrong-schema",

@@ -43,6 +43,10 @@ AT_LAST = 80  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 NOT_HERE = {"not-shown", "no-card"}  # kinds of errors for what only our stand-in for a card may lack
+KEY = (
+    "look at what is kept from call to call: in a dictionary, by functools.cache, or by the key of autotune. The key "
+    "must hold all that the launch follows from: dtype, shape, strides and device. Or keep nothing."
+)
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
 
@@ -59,11 +63,16 @@ class _Call:
     overlapping: tuple[int, int] | None = None  # two arguments, of which the second lies in the memory of the first
 
     @property
+    def earlier(self) -> int:
+        """Calls of the same function before this one."""
+        return self.calls_before + self.times - 1
+
+    @property
     def where(self) -> str:
         if self.overlapping:
             return "the second tensor in the memory of the first"
-        before = many(self.calls_before, "other call", "other calls")
-        return f"after {before}" if self.calls_before else f"shown as {WORLDS[self.world]}"
+        before = many(self.earlier, "other call", "other calls")
+        return f"after {before}" if self.earlier else f"shown as {WORLDS[self.world]}"
 
     @property
     def at(self) -> Drawn:
@@ -115,7 +124,7 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
         else:
             return _explained(diagnose(trials.unplanned(call.at, report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
-    return _replayed(trials, list(differing.values()))
+    return _replayed(trials, calls, list(differing.values()))
 
 
 def _idle(trials: Trials, call: _Call, trace: Trace) -> Finding | None:
@@ -160,28 +169,42 @@ def _error(report: Report | Outcome) -> str:
     return report.error.kind if isinstance(report, Report) and report.error else ""
 
 
-def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Finding | None:
+def _replayed(trials: Trials, calls: list[_Call], differing: list[tuple[_Call, Trace, Trace]]) -> Finding | None:
     """Replays the calls that launch other work than in their case."""
     grids = [each for each in differing if _without_grids(each[1]) == _without_grids(each[2])]
     others = [each for each in differing if each not in grids]
     grids.sort(key=lambda each: -each[0].drawn.expected.numel())
-    others.sort(key=lambda each: -each[0].times)
+    others.sort(key=lambda each: (not each[0].drawn.expected.numel(), -each[0].times))
     apart = -(-len(others) // MOST_REPLAYED) or 1  # of all parts of the run: a harmless difference hides no other one
     chosen = others[::apart] + grids[:MOST_GRIDS]
     seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
-        if i in seen and (found := diagnose(seen[i])):
+        if i in seen and diagnose(seen[i]):
+            call = _blamed(trials, calls, call, usual)
+            found = diagnose(replace(seen[i], case=call.at.case))
             return _explained(found, call, _difference(usual, trace))
     return None
+
+
+def _blamed(trials: Trials, calls: list[_Call], call: _Call, usual: Trace) -> _Call:
+    """The call, with the earlier ones on its machine if it launches the usual work there when it is the only one."""
+    before = sum(each.world == call.world for each in calls[: calls.index(call)])
+    if call.earlier or call.overlapping or not before:
+        return call
+    only = trace_of(_planned(trials, [replace(call, alone=True)]).get(0))
+    return replace(call, calls_before=before) if only == usual else call
 
 
 def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding | None:
     if finding is None:
         return None
-    where = "alone" if call.calls_before else "on the machine of the other cases"
+    where = "alone" if call.earlier else "on the machine of the other cases"
     where = "with tensors that share no memory" if call.overlapping else where
-    means = " ".join(filter(None, [f"The same call {where} is right.", difference, finding.means]))
-    return replace(finding, means=means)
+    same = f"The same call {where} is right."
+    if call.earlier and difference and not call.overlapping:  # whatever the kernel does then, the cause lies elsewhere
+        means = f"{same} {difference} So the function keeps something of an earlier call."
+        return replace(finding, means=means, advice=KEY, second=None)
+    return replace(finding, means=" ".join(filter(None, [same, difference, finding.means])))
 
 
 def _calls(trials: Trials) -> list[_Call]:
@@ -209,7 +232,10 @@ def _calls(trials: Trials) -> list[_Call]:
         made.append(trials.drawn(case, 790))
         elsewhere.append(_Call(made[-1], None, IN_TURN[0], overlapping=inputs.alike))
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
+    # In each round the calls without elements come last, because they show little.
     long = [(*each, round) for round in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
+    # A call without elements shows little: none is the first or the last one.
+    long.sort(key=lambda each: (each[2], each[2] == bool(each[0].expected.numel())))
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]
     # In the first round twice in a row: what is kept for few calls is gone when a form comes again.
     run = [_Call(drawn, n, 0, calls_before=i, times=2 - round) for i, (drawn, n, round) in enumerate(long)]

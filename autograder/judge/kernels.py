@@ -241,7 +241,7 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
     for wanted in sorted(kinds, key=lambda kind: kind == "mask" and has_parameter):
         for kernel, unused in kernels:
             for each in unused:
-                if each.kind == wanted and (wanted != "mask" or each.line == finding.line):
+                if each.kind == wanted and (wanted != "mask" or each.line == finding.line and not finding.sure):
                     return _told(finding, kernel, each.kind, each.line, each.name)
     return finding
 

@@ -146,6 +146,10 @@ def _dtypes(function: _Function) -> Iterator[list[Change] | Change]:
         float32 = ast.parse("tl.float32", mode="eval").body
         short = [(n, float32) for n in function.expressions if getattr(n, "attr", "") in _SHORT and n not in stored]
         loads = [n for n in function.expressions if _method(n) == "load" and n not in function.addresses]
+        wide = {n for n, _ in short}
+        casts = [n for n in function.expressions if _method(n) == "to" and not wide.isdisjoint(n.args)]
+        if len(casts) == len(short):
+            yield [(n, n.func.value) for n in casts]
         yield short
         yield short + [(n, ast.Call(ast.Attribute(n, "to"), [float32], [])) for n in loads]
         ieee = ast.keyword("input_precision", ast.Constant("ieee"))
