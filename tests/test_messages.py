@@ -157,7 +157,7 @@ def test_no_line_is_cleared_where_numbers_may_be_rounded(lines, launches, steps,
 
 
 def test_a_sum_that_a_compiler_rounds_is_named():
-    launch = types.SimpleNamespace(unused=[Unused("dot", 9), Unused("half", 4)])
+    launch = types.SimpleNamespace(unused=[Unused("dot", 9, "1"), Unused("half", 4)])
     trace = types.SimpleNamespace(launches=[launch], steps=[])
     finding = with_what_is_rounded(Finding("low-precision", "The result is close.", sure=True), [trace])
     assert finding.line == 9 and "TF32" in finding.means and "tl.dot" in finding.advice

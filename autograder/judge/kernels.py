@@ -253,10 +253,13 @@ def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
     """
     traces = list(traces)
     facts = [each for trace in traces for launch in trace.launches for each in launch.unused]
-    if finding.slug == Slug.LOW_PRECISION and (dots := sorted({each.line for each in facts if each.kind == "dot"})):
-        means = "Triton's compiler makes a tl.dot of this sum of products, which rounds float32 to TF32: 10 of 23 bits."
-        advice = 'write tl.dot(a, b, acc, input_precision="ieee") in its place.'
-        return replace(finding, means=means, advice=advice, line=dots[0])
+    dots = sorted({(each.line, int(each.name)) for each in facts if each.kind == "dot"})
+    line, times = max(dots, key=lambda each: each[1], default=(0, 0))
+    if times > 1 and _blames_kernels(finding) or times == 1 and finding.slug == Slug.LOW_PRECISION:
+        what = f"of so few that a card adds each {times} times" if times > 1 else "which rounds float32 to TF32"
+        means = f"Triton's compiler makes a tl.dot of this sum of products, {what}."
+        advice = 'write tl.dot(a, b, acc, input_precision="ieee") in its place, of 16 products or more.'
+        return replace(finding, means=means, advice=advice, line=line, code="")
     if finding.slug != Slug.LOW_PRECISION or finding.sure or finding.line:
         return finding
     found = {each.line for each in facts if each.kind == "half"}

@@ -120,6 +120,11 @@ def tf32(x: Tensor) -> Tensor:
     return torch.where(x.isnan(), x, (bits(x) & ~0x1FFF).view(torch.float32))
 
 
+def product_of_a_dot(times: int, x: Tensor, y: Tensor) -> Tensor:
+    """One of the products that tl.dot adds, with TF32; so often."""
+    return tf32(x) * tf32(y) * times
+
+
 def _float(x: Tensor, dtype: torch.dtype, mode=None) -> Tensor:
     """fp_to_fp, fp_ext, fp_trunc. mode: of program.Enum, or None."""
     wider = dtype.itemsize > x.dtype.itemsize

@@ -16,8 +16,9 @@ from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Regio
 
 # Triton 3.4 to 3.7 make a tl.dot of tl.sum(x[:, :, None] * y[None, :, :], axis=1), if both lengths of the result are at
 # least LEAST_OF_A_DOT, and round float32 to TF32 there (lib/Dialect/Triton/Transforms/Combine.cpp). Later ones do not.
+# An instruction adds MULTIPLIED products. Of fewer, an H200 adds each several times.
 SUMS_ARE_ROUNDED = tuple(map(int, triton.__version__.split(".")[:2])) < (3, 8)
-LEAST_OF_A_DOT = 16
+LEAST_OF_A_DOT, MULTIPLIED = 16, 8
 
 
 class Facts:
@@ -28,7 +29,7 @@ class Facts:
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
     program slice of all addresses and masks: the operations that decide which elements are touched.
-    of_dots: products of float32 of which a compiler makes tl.dot, with TF32.
+    of_dots: products of float32 of which a compiler makes tl.dot, with TF32; how often each is added.
     steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
     """
 
@@ -55,7 +56,7 @@ class Facts:
         self.steps: dict[Block, list] = {}
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
-        self.of_dots = self._of_dots(operations) if SUMS_ARE_ROUNDED else set()
+        self.of_dots = self._of_dots(operations) if SUMS_ARE_ROUNDED else {}
 
     @functools.cached_property
     def holders(self) -> set[Operation]:
@@ -115,20 +116,20 @@ class Facts:
         made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
-    def _of_dots(self, operations: list[Operation]) -> set[Operation]:
+    def _of_dots(self, operations: list[Operation]) -> dict[Operation, int]:
         """The factors of such a product have two axes, and one more: behind those of the first, before the others."""
         sums = [o.args[0][0] for o, how in self.combines.items() if how == "fadd" and o.args[1] == 1]
         called = (value for each in self.program.functions.values() for value in each.entry.arguments)
         summed = reached(sums, {value: self.sources.get(value, []) for value in called})
         made = {o.results[0]: o for o in operations if o.name in ("broadcast", "expand_dims")}
-        found = set()
+        found = {}
         for each in operations:
             if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
                 wide = [made.get(factor) for factor in each.args]
                 axes = [made[o.args[0]].args[1] if o and o.args[0] in made else None for o in wide]
                 shape = each.results[0].type.shape
                 if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
-                    found.add(each)
+                    found[each] = max(MULTIPLIED // shape[1], 1)
         return found
 
     def _only_operation(self, body: Block) -> str:
@@ -231,7 +232,8 @@ class Unused:
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
     the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits; "half",
     which computes with 16 bits, or with what was rounded to them (line 0: in a function of Triton's); "dot", whose
-    products a compiler rounds to TF32. name: of a parameter, or the axis; -1 is a mask that is one value.
+    products a compiler rounds to TF32. name: of a parameter, or the axis; -1 is a mask that is one value; or how often
+    a product is added.
     """
 
     kind: str
@@ -257,7 +259,7 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     found += _masks(operations, made)
     found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
     found += _in_half(operations)
-    found += [Unused("dot", each.location.line) for each in operations if each in about(program).of_dots]
+    found += [Unused("dot", each.location.line, str(times)) for each, times in about(program).of_dots.items()]
     return list(dict.fromkeys(found))
 
 

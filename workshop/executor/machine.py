@@ -207,8 +207,8 @@ class Machine:
             made = set(block.arguments)
             facts.steps[block] = [Step(operation, made) for operation in block.operations]
             for step in facts.steps[block]:
-                if step.operation in facts.of_dots:
-                    step.rule, step.does = None, lambda x, y: arithmetic.tf32(x) * arithmetic.tf32(y)
+                if times := facts.of_dots.get(step.operation):
+                    step.rule, step.does = None, functools.partial(arithmetic.product_of_a_dot, times)
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
