@@ -174,6 +174,10 @@ for target in ("sm_90", "gfx942", "gfx950"):
 # no xf32 any more. The same source gives other digits on another card. Write `tl.dot(a, b, acc, input_precision="ieee")` where
 # float32 must be float32: on Hopper that is plain arithmetic without tensor cores, and much slower.
 #
+# A product of matrices can hide: up to Triton 3.7, the compiler makes a `tl.dot` with TF32 of
+# `tl.sum(a[:, :, None] * b[None, :, :], axis=1)`, if the result has 16 rows and 16 columns or more. Of fewer than 8 products, an
+# H200 even adds each of them several times. So write `tl.dot` yourself, with the precision that you want.
+#
 # For float16 and bfloat16 there is no such choice: their products are exact in float32. There the *accumulator* matters.
 #
 # ## Predict
