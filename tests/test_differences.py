@@ -166,6 +166,14 @@ def test_a_line_in_the_wrong_place_is_told(judge):
     assert "move `in_max = in_max_new` below `in_exp_sum = " in text, text
 
 
+def test_the_line_that_sets_a_variable_is_told_not_the_one_that_reads_it(judge, few):
+    launch = "gather_rows_kernel[grid](table, index, output, table.stride(0)"
+    there = f"    stride = max(table.stride(0), d)\n    {launch.replace('table.stride(0)', 'stride')}"
+    with few():
+        text = judge.judge("gather_rows", wrong("gather_rows", {f"    {launch}": there})).to_text()
+    assert "write `stride = table.stride(0)`" in text, text
+
+
 def test_a_repair_that_was_told_passes(judge):
     source = wrong("row_sum", {"n_cols, other=0.0": "n_cols"})
     (found, *_) = alone("row_sum", source)

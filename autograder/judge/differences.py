@@ -61,7 +61,7 @@ def blames_a_difference(
     quick: which of some sources are right in a case that is soon known. whole: whether a source is right. Neither is
     asked about a right answer that is known.
     """
-    answers = differences(exercise, source)
+    answers, hides = differences(exercise, source), None
     for sets in _sets(answers):
         sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED and _written(each) <= MOST_WRITTEN]
         sets = sorted(sets, key=lambda e: (sum(d.size for d in e), e[0].line != finding.line, _written(e)))
@@ -72,7 +72,11 @@ def blames_a_difference(
         for few in filter(None, ([*made][:FIRST], [*made][FIRST:])):
             for text in quick(few)[:MOST_CONFIRMED]:
                 if _makes_sense(text) and whole(text):
-                    return told(source, made[text], finding)
+                    if not (spare := _unused(text) - _unused(source)):
+                        return told(source, made[text], finding)
+                    hides = hides or _where_it_is_set(source, made[text], spare, whole)
+        if hides:
+            return told(source, hides, finding)
     return finding
 
 
@@ -126,6 +130,31 @@ def undone(source: str, differences: Together) -> str:
     except UNREADABLE:
         return ""
     return code.decode()
+
+
+def _unused(source: str) -> set[tuple[str, str]]:
+    """Functions, and what they set and never read. A change that adds to it hides a mistake where that is set."""
+    found = set()
+    for function in (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)):
+        names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+        read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        found |= {(function.name, n.id) for n in names if n.id not in read}
+    return found
+
+
+def _where_it_is_set(
+    source: str, found: Together, spare: set[tuple[str, str]], whole: Callable[[str], bool]
+) -> Together:
+    """The same change in the line that sets a variable, if it takes the place of that variable and is right there."""
+    begin, end, new = found[0].edits[0]
+    name = source.encode()[begin:end].decode()
+    if name in {variable for _, variable in spare} and len(found) == len(found[0].edits) == 1:
+        lines = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Assign))
+        for line in (n for n in lines if [getattr(target, "id", "") for target in n.targets] == [name]):
+            there = (replace(found[0], line=line.lineno, edits=((*nodes.Places(source).span(line.value), new),)),)
+            if whole(undone(source, there)):
+                return there
+    return found
 
 
 def _makes_sense(source: str) -> bool:
