@@ -67,10 +67,10 @@ def few(monkeypatch):
     from autograder.judge.trials import Trials
 
     @contextlib.contextmanager
-    def first_cases():
+    def first_cases(count: int = 3):
         with monkeypatch.context() as patched:
             for kind in (Trials, JaxTrials):
-                patched.setattr(kind, "draw", lambda trials, draw=kind.draw: draw(trials)[:3])
+                patched.setattr(kind, "draw", lambda trials, draw=kind.draw: draw(trials)[:count])
             yield
 
     return first_cases
