@@ -117,11 +117,12 @@ def planned(judge, name: str, source: str) -> KernelJudgement:
     return judgement
 
 
-def test_a_long_cache_is_split_over_the_programs_of_every_card(here):
+def test_a_long_cache_is_split_over_the_programs_of_every_card(here, few):
     source = gallery.solution("split_decode_attention")
     fixed = source.replace("max(1, round(2 * device().multiprocessors / heads))", "8")
     assert fixed != source
-    finding = planned(here, "split_decode_attention", fixed).on_other_machines()
+    with few(5):  # with a long cache
+        finding = planned(here, "split_decode_attention", fixed).on_other_machines()
     assert finding and finding.slug == "wrong-program-id" and "shown as" in finding.case, finding
 
 
@@ -200,13 +201,14 @@ def test_what_is_not_judged_is_blamed_or_said(here, way, place):
         assert not verdict.passed and verdict.diagnosis != "grader-error", verdict.to_text()
 
 
-def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here, monkeypatch):
+def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here, few, monkeypatch):
     """A stand-in lacks streams. So large sizes are planned on this machine, whose multiprocessors are few."""
     source = gallery.solution("split_decode_attention")
     host = "    if heads == 0:"
     fixed = source.replace(host, f"    if q.is_cuda:\n        torch.cuda.Stream()\n{host}", 1)
     assert fixed != source
-    judgement = planned(here, "split_decode_attention", fixed)
+    with few(5):
+        judgement = planned(here, "split_decode_attention", fixed)
     monkeypatch.setattr(large, "_run", lambda *_: None)  # programs are counted before they run
     assert (judgement.on_other_machines(), judgement.at_large_sizes()) == (None, None)
     assert judgement.large_plans and "not known here" in judgement.trials.doubt
