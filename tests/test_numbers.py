@@ -19,7 +19,7 @@ def test_the_numbers_of_a_source():
 LATER = {
     ("decode_attention", "a third read"): (
         "    tl.store(output_ptr + head * D",
-        "    if t > 10_000:\n"
+        "    if t > 5_000:\n"
         "        for again in range(0, 2):\n"
         "            for start in range(0, t, ROWS):\n"
         "                rows = start + tl.arange(0, ROWS).to(tl.int64)\n"
@@ -47,7 +47,8 @@ IN_A_CASE = {"a target of few bits": 8, "a mask of whole tiles": 8, "parts that 
 
 @pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "what"), LATER)
-def test_an_answer_that_is_wrong_beyond_its_number(judge, few, exercise, what):
+def test_an_answer_that_is_wrong_beyond_its_number(judge, few, monkeypatch, exercise, what):
+    monkeypatch.setattr(judge, "compiles", False)  # the compilers take all of these
     old, new = LATER[exercise, what]
     source = gallery.solution(exercise)
     assert old in source
