@@ -477,7 +477,7 @@ def test_the_executors_box_sees_no_card():
     box.close()
 
 
-def test_what_is_mapped_before_a_job_is_not_its_memory():
+def test_what_is_mapped_before_a_job_is_not_its_memory(few):
     """A torch for GPUs maps some gigabytes: right autotuned answers had too little left for Triton's front end."""
-    with Judge(early=Box("interpreter", memory=600 << 20)) as judge:
+    with Judge(early=Box("interpreter", memory=600 << 20)) as judge, few():
         assert judge.judge("naive_softmax", source_of("naive_softmax", "block_pointers"), 1).passed
