@@ -5,6 +5,7 @@ content of another type, a score for nobody. Its lists come in pages, with addre
 """
 
 import base64
+import functools
 import json
 import threading
 import time
@@ -22,11 +23,16 @@ AGS, NRPS = "https://purl.imsglobal.org/spec/lti-ags/", "https://purl.imsglobal.
 PAGE = 2
 
 
+@functools.cache
+def platform_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 class Platform:
     """people: the members; items: the columns; scores: what the tool sent, in order."""
 
     def __init__(self) -> None:
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.key = platform_key()
         self.tool_key, self.client_id, self.deployment = None, "tool-7", "deployment-1"
         self.people, self.items, self.scores, self.tokens = [], [], [], {}
         self.broken = ""  # an address that answers with an error

@@ -88,9 +88,17 @@ class Mutant:
 
 def undoes(source: str, differences: tuple[Difference, ...], right: str) -> bool:
     """Whether a source without these differences is a right one, that `ast.unparse` wrote."""
-    text = undone(source, differences)
-    same = text.translate(LAYOUT) == right.translate(LAYOUT)  # most are not, and this is soon known
-    return same and ast.unparse(ast.parse(text)) == right
+    code = source.encode()
+    for begin, end, text in sorted((edit for each in differences for edit in each.edits), reverse=True):
+        code = code[:begin] + text.encode() + code[end:]
+    same = code.decode(errors="replace").translate(LAYOUT) == _without_layout(right)
+    # most are not, and this is soon known: `undone` reads each as Python
+    return same and ast.unparse(ast.parse(undone(source, differences))) == right
+
+
+@functools.lru_cache(4)
+def _without_layout(source: str) -> str:
+    return source.translate(LAYOUT)
 
 
 @functools.cache

@@ -28,7 +28,7 @@ def outcome(forks):
         import json, sys
         import run_attacks
 
-        table, harm = run_attacks.run(sys.argv[1:])
+        table, harm = run_attacks.run(sys.argv[1:], workers=1)
         print("OUTCOME" + json.dumps([[vars(line) for line in table], harm]))
     """
     done = forks.run(textwrap.dedent(program), *QUICK.split(), folder=ROOT / "tests")

@@ -116,11 +116,12 @@ def planned(judge, name: str, source: str) -> KernelJudgement:
     return judgement
 
 
-def test_a_long_cache_is_split_over_the_programs_of_every_card(here):
+def test_a_long_cache_is_split_over_the_programs_of_every_card(here, few):
     source = gallery.solution("split_decode_attention")
     fixed = source.replace("max(1, round(2 * device().multiprocessors / heads))", "8")
     assert fixed != source
-    finding = planned(here, "split_decode_attention", fixed).on_other_machines()
+    with few(5):  # with a long cache
+        finding = planned(here, "split_decode_attention", fixed).on_other_machines()
     assert finding and finding.slug == "wrong-program-id" and "shown as" in finding.case, finding
 
 
@@ -185,7 +186,7 @@ WAYS = {
     "says that memory lacks": "raise MemoryError",
     "says that a driver lacks": "raise RuntimeError('Found no NVIDIA driver')",
     "asks for what a stand-in lacks": "torch.cuda.Stream()",
-    "loops": "for _ in range(5000):\n    torch.empty(1, device=x.device)",
+    "loops": "for _ in range(4100):\n    torch.empty(1, device=x.device)",
 }
 MAY_BE_OURS = {"takes memory", "says that memory lacks", "loops"}
 PLACES = {
@@ -202,8 +203,7 @@ def test_what_is_not_judged_is_blamed_or_said(here, way, place):
     where, before = PLACES[place]
     source = answer(where + "".join(f"    {line}\n" for line in WAYS[way].splitlines()), before)
     about = find("vector_add")  # its cases take 0.2 s
-    about = replace(about, limit_seconds=1.5) if way == "hangs" else about
-    about = replace(about, limit_seconds=2.0) if (way, place) == ("loops", "again") else about
+    about = replace(about, limit_seconds=0.8) if way == "hangs" or (way, place) == ("loops", "again") else about
     verdict = here.verdict_on(about, source, seed=1)
     if place == "large" and way in MAY_BE_OURS:  # we chose the size, so this may be no fault of the answer's
         assert verdict.passed and "could not be judged" in verdict.note, verdict.to_text()
@@ -211,13 +211,14 @@ def test_what_is_not_judged_is_blamed_or_said(here, way, place):
         assert not verdict.passed and verdict.diagnosis != "grader-error", verdict.to_text()
 
 
-def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here, monkeypatch):
+def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here, few, monkeypatch):
     """A stand-in lacks streams. So large sizes are planned on this machine, whose multiprocessors are few."""
     source = gallery.solution("split_decode_attention")
     host = "    if heads == 0:"
     fixed = source.replace(host, f"    if q.is_cuda:\n        torch.cuda.Stream()\n{host}", 1)
     assert fixed != source
-    judgement = planned(here, "split_decode_attention", fixed)
+    with few(5):
+        judgement = planned(here, "split_decode_attention", fixed)
     monkeypatch.setattr(large, "_run", lambda *_: None)  # programs are counted before they run
     assert (judgement.on_other_machines(), judgement.at_large_sizes()) == (None, None)
     assert judgement.large_plans and "not known here" in judgement.trials.doubt

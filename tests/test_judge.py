@@ -74,8 +74,9 @@ def test_dots_keep_the_points_of_the_other_blanks(judge):
     assert "`...`" in verdict.message
 
 
-def test_a_pointer_into_nothing_has_no_shape_in_the_message(judge):
-    verdict = judge.judge("vector_add", add_with("tl.load(x_ptr + offsets", "tl.load(x_ptr + 10 ** 15 + offsets"))
+def test_a_pointer_into_nothing_has_no_shape_in_the_message(judge, few):
+    with few():
+        verdict = judge.judge("vector_add", add_with("tl.load(x_ptr + offsets", "tl.load(x_ptr + 10 ** 15 + offsets"))
     assert verdict.diagnosis == "out-of-bounds-load"
     assert "shape ()" not in verdict.message
 
@@ -135,25 +136,28 @@ def test_each_blank_is_judged_on_its_own(judge, few):
     assert verdict.score == 3
 
 
-def test_right_blanks_in_a_wrong_kernel_are_not_full_marks(judge):
-    verdict = judge.judge("vector_add", add_with("output = x + y", "output = x - y"))
+def test_right_blanks_in_a_wrong_kernel_are_not_full_marks(judge, few):
+    with few():
+        verdict = judge.judge("vector_add", add_with("output = x + y", "output = x - y"))
     assert all(verdict.blanks.values()) and verdict.score == 4
 
 
 @pytest.mark.usefixtures("briefly")
-def test_other_names_are_judged_whole(judge):
+def test_other_names_are_judged_whole(judge, few):
     source = ONLINE_TEMPLATE.replace("in_max_new", "m").replace("in_exp_sum", "d")
-    assert judge.judge("online_softmax", source).score == 5
     wrong = source.replace("d * tl.exp(in_max - m)", "d")
-    verdict = judge.judge("online_softmax", wrong)
+    with few():
+        assert judge.judge("online_softmax", source).score == 5
+        verdict = judge.judge("online_softmax", wrong)
     assert (verdict.score, verdict.diagnosis) == (0, "missing-rescale")
 
 
 @pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize("call", ["tl.max(in_max, in_data)", "maximum(in_max, in_data)", "in_max.max(in_data)"])
-def test_a_blank_that_does_not_compile_is_wrong_alone(judge, call):
+def test_a_blank_that_does_not_compile_is_wrong_alone(judge, few, call):
     source = ONLINE_TEMPLATE.replace("tl.maximum(in_max, tl.max(in_data, axis=0))", call)
-    verdict = judge.judge("online_softmax", source)
+    with few():
+        verdict = judge.judge("online_softmax", source)
     assert verdict.diagnosis == "compile-error" and verdict.finding.code == f"in_max_new = {call}"
     assert [name for name, right in verdict.blanks.items() if not right] == ["in_max_new"] and verdict.score == 4
 
@@ -172,11 +176,12 @@ def test_the_one_wrong_blank_says_what_nan_does_not(judge, few):
         assert judge.judge("online_softmax", source).diagnosis == "missing-rescale"
 
 
-def test_the_line_is_quoted_as_it_was_written(judge):
+def test_the_line_is_quoted_as_it_was_written(judge, few):
     line = "y = tl.load( y_ptr+offsets )"
-    verdict = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", line, ADD_TEMPLATE))
+    with few():
+        verdict = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", line, ADD_TEMPLATE))
+        refused = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", "y = y_ptr.size(0)", ADD_TEMPLATE))
     assert (verdict.diagnosis, verdict.finding.code) == ("out-of-bounds-load", line)
-    refused = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", "y = y_ptr.size(0)", ADD_TEMPLATE))
     assert refused.finding.code == "y = y_ptr.size(0)" and "x.size(1)" in refused.message
 
 
@@ -189,12 +194,13 @@ def test_the_wrong_mask_is_found_where_it_is(judge):
 
 
 @pytest.mark.usefixtures("briefly")
-def test_inputs_are_fresh_for_every_judgement(judge):
+def test_inputs_are_fresh_for_every_judgement(judge, few):
     """An answer that remembers what it saw cannot be right twice; the seed repeats a judgement."""
     wrong = add_with("output = x + y", "output = x - y")
-    first, second = (judge.judge("vector_add", wrong, seed=None).message for _ in range(2))
-    assert first != second
-    assert judge.judge("vector_add", wrong, seed=7).message == judge.judge("vector_add", wrong, seed=7).message
+    with few():
+        first, second = (judge.judge("vector_add", wrong, seed=None).message for _ in range(2))
+        assert first != second
+        assert judge.judge("vector_add", wrong, seed=7).message == judge.judge("vector_add", wrong, seed=7).message
 
 
 def test_prints_and_benchmarks_around_the_answer_do_not_matter(judge):
@@ -242,7 +248,9 @@ def test_what_an_error_says_can_be_printed(judge):
 # -- the command line --------------------------------------------------------------------------------------------
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path):
+def test_a_byte_order_mark_is_no_mistake(judge, monkeypatch, tmp_path):
+    monkeypatch.setattr("autograder.box.started_early", lambda confine: None)
+    monkeypatch.setattr("autograder.judge.Judge", lambda *_, **named: contextlib.nullcontext(judge))
     path = tmp_path / "answer.py"
     path.write_text(ADD_TEMPLATE, encoding="utf-8-sig")
     assert main(["check", "vector_add", str(path)]) == 0
@@ -437,7 +445,7 @@ def test_the_executors_box_sees_no_card():
     box.close()
 
 
-def test_what_is_mapped_before_a_job_is_not_its_memory():
+def test_what_is_mapped_before_a_job_is_not_its_memory(few):
     """A torch for GPUs maps some gigabytes: right autotuned answers had too little left for Triton's front end."""
-    with Judge(early=Box("interpreter", memory=600 << 20)) as judge:
+    with Judge(early=Box("interpreter", memory=600 << 20)) as judge, few():
         assert judge.judge("naive_softmax", source_of("naive_softmax", "block_pointers"), 1).passed

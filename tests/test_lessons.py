@@ -31,10 +31,11 @@ LESSONS = {"01_vector_add": "vector_add", "04_fused_softmax": "fused_softmax"}
 
 
 @pytest.mark.parametrize(("lesson", "exercise"), LESSONS.items())
-def test_an_answer_may_use_what_its_lesson_imports(judge, lesson, exercise):
+def test_an_answer_may_use_what_its_lesson_imports(judge, few, lesson, exercise):
     """fused_softmax needs workshop, and takes explore along: a confined process can import nothing new."""
     source = from_notebook(filled(lesson), find(exercise))
-    verdict = judge.judge(exercise, source)
+    with few():
+        verdict = judge.judge(exercise, source)
     assert verdict.passed, verdict.message
 
 
@@ -88,6 +89,7 @@ def test_what_a_lesson_says_of_a_recording_is_in_it(tool, words):
     assert [word for word in words if word not in recording] == []
 
 
+@pytest.mark.usefixtures("briefly")
 def test_the_quiz_without_its_loop_earns_four_points(judge):
     """Lesson 3 says so: each blank is judged in the solution's kernel, and the loop around them is the learner's."""
     blanks = {

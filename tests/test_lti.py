@@ -8,6 +8,7 @@ from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit
 
 pytest.importorskip("jwt", reason="no PyJWT (make test installs it)")
 
+from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: E402
 from lms_platform import running  # noqa: E402
 from nbgrader.api import Gradebook  # noqa: E402
 
@@ -30,7 +31,9 @@ def platform():
 
 
 @pytest.fixture
-def course(tmp_path, platform):
+def course(tmp_path, platform, monkeypatch):
+    make = rsa.generate_private_key  # to make and to read a longer key takes three times as long
+    monkeypatch.setattr(rsa, "generate_private_key", lambda **how: make(**how | {"key_size": 2048}))
     made = new_course(tmp_path / "course")
     (made.root / lti.SETTINGS).write_text(json.dumps(platform.settings()))
     platform.tool_key = lti.public_key(made).said[0]

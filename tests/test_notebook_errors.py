@@ -8,6 +8,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
+from autograder.box.inside.zygote import cpu_seconds
 from workshop.backend import interpreting
 
 pytestmark = pytest.mark.skipif(not interpreting(), reason="on a GPU the driver speaks")
@@ -153,8 +154,10 @@ def test_an_endless_loop_is_interrupted():
     try:
         client.execute_interactive(FIRST, timeout=60)
         endless = HEAD + "    while n > 0:\n        n = tl.maximum(n + 1, 1)\n    tl.store(x_ptr + o, 1.0)" + LAUNCH
+        computed = cpu_seconds(manager.provisioner.pid)
         client.execute(endless, stop_on_error=False)
-        time.sleep(1.5)
+        while cpu_seconds(manager.provisioner.pid) < computed + 0.5:  # it loops
+            time.sleep(0.05)
         begin = time.monotonic()
         manager.interrupt_kernel()
         while (reply := client.get_iopub_msg(timeout=20))["msg_type"] != "error":

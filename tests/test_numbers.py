@@ -1,7 +1,5 @@
 """Answers that are right for the drawn sizes, and wrong beyond a number that stands in them."""
 
-import contextlib
-
 import pytest
 
 from autograder import gallery
@@ -21,7 +19,7 @@ def test_the_numbers_of_a_source():
 LATER = {
     ("decode_attention", "a third read"): (
         "    tl.store(output_ptr + head * D",
-        "    if t > 10_000:\n"
+        "    if t > 5_000:\n"
         "        for again in range(0, 2):\n"
         "            for start in range(0, t, ROWS):\n"
         "                rows = start + tl.arange(0, ROWS).to(tl.int64)\n"
@@ -42,15 +40,17 @@ LATER = {
 }  # fmt: skip
 
 
-# What a case shows that is not one of the first: in another dtype, at another size, or called on another machine.
-IN_A_CASE = ("a target of few bits", "a mask of whole tiles", "parts that end")
+# What a case shows that is not one of the first three, but of so many: in another dtype, or at another size. Or what a
+# case shows when it is called on another machine.
+IN_A_CASE = {"a target of few bits": 8, "a mask of whole tiles": 8, "parts that end": None}
 
 
 @pytest.mark.usefixtures("briefly")
 @pytest.mark.parametrize(("exercise", "what"), LATER)
-def test_an_answer_that_is_wrong_beyond_its_number(judge, few, exercise, what):
+def test_an_answer_that_is_wrong_beyond_its_number(judge, few, monkeypatch, exercise, what):
+    monkeypatch.setattr(judge, "compiles", False)  # the compilers take all of these
     old, new = LATER[exercise, what]
     source = gallery.solution(exercise)
     assert old in source
-    with contextlib.nullcontext() if what in IN_A_CASE else few():
+    with few(IN_A_CASE.get(what, 3)):
         assert not judge.judge(exercise, source.replace(old, new), seed=SEED).passed
