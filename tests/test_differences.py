@@ -168,7 +168,7 @@ def test_a_line_in_the_wrong_place_is_told(judge):
 
 def test_the_line_that_sets_a_variable_is_told_not_the_one_that_reads_it(judge, few):
     launch = "gather_rows_kernel[grid](table, index, output, table.stride(0)"
-    there = f"    stride = max(table.stride(0), d)\n    {launch.replace('table.stride(0)', 'stride')}"
+    there = f"    stride = table.stride(0) + 1\n    {launch.replace('table.stride(0)', 'stride')}"
     with few():
         text = judge.judge("gather_rows", wrong("gather_rows", {f"    {launch}": there})).to_text()
     assert "write `stride = table.stride(0)`" in text, text

@@ -153,6 +153,7 @@ def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, st
         "argument": fault.argument,
         "strides": tuple(fault.stride),
         "row_stride": fault.stride[-2] if len(fault.stride) > 1 else 0,
+        "columns": fault.shape[-1] if fault.shape else 0,
         "rows": plural,
         "row": plural.removesuffix("s"),
         "last": fault.shape[0] - 1 if fault.shape else 0,
