@@ -140,7 +140,7 @@ def about_steps(access) -> tuple[str, str]:
         f"{lanes}, this block steps by {step} element{'s' * (step != 1)}{named}. The strides of {access.argument} are "
         f"{tuple(access.stride)}, and its shape is {tuple(access.shape)}.",
         "multiply the number of each row by the stride of the rows, and that of each column by the stride of the "
-        "columns. Without gaps, the stride of the rows is the number of columns.",
+        "columns.",
     )
 
 

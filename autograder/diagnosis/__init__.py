@@ -19,7 +19,6 @@ from workshop import advice
 
 from ..exercises.cases import UNUSUAL, Strided, Tag
 from ..tensors import dtype_name
-from ..text import many
 from ..verdict import ErrorMap, Finding, Row, Run, Slug
 from . import conduct, patterns
 from .observation import Observation, Rule
@@ -162,13 +161,12 @@ def with_wrong_steps(finding: Finding, observations: list[Observation]) -> Findi
     return replace(finding, means=means, advice=attempt, line=found.line or None, code=found.code, second=None)
 
 
-RARE = 3  # of so many passing cases, one may have what all failing cases have
-FEW = 3  # fewer failing cases may have it by chance
+MOST_SAID = 2
 NOTHING = "there are no elements"
 
 
 def only_where(failed: list[Observation], passed: list[Observation]) -> str:
-    """A sentence about what all failing cases have and no passing case has, or few; "" if there is nothing."""
+    """A sentence about what all failing cases have and no passing case has; "" if there is nothing."""
     of = {id(o): list(_properties(o)) for o in (*failed, *passed)}
     passed = [o for o in passed if NOTHING not in of[id(o)]]
     failed = [o for o in failed if NOTHING not in of[id(o)]] or failed
@@ -181,14 +179,10 @@ def in_common(failing: list[list[str]], passing: list[list[str]], otherwise: Ite
     if not passing:
         return ""
     common = [what for what in failing[0] if all(what in each for each in failing)]
-    elsewhere = Counter(what for each in passing for what in {*each})
-    if said := [what for what in common if not elsewhere[what]] or list(otherwise):
-        also = f" (there, {said[1]}, too)" if len(said) > 1 else ""
-        return f"It fails only where {said[0]}{also}."
-    rare = next((what for what in common if elsewhere[what] * RARE <= len(passing)), "")
-    if not rare or len(failing) < FEW:
-        return ""
-    return f"In every case that fails, {rare}; in {many(elsewhere[rare], 'passing case', 'passing cases')}, too."
+    elsewhere = {what for each in passing for what in each}
+    if said := [what for what in common if what not in elsewhere] or list(otherwise):
+        return f"The failing cases are those in which {' and '.join(said[:MOST_SAID])}."
+    return ""
 
 
 def _beyond(failed: list[Observation], passed: list[Observation]) -> Iterator[str]:

@@ -70,7 +70,7 @@ def kept_from_earlier(o: Observation) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{o.exercise.entry} used {what} of an earlier call again.",
-        "The caller still needs the earlier result. And what is kept holds the numbers of the earlier call.",
+        "The caller still has the earlier result: its numbers change now. And what is kept holds numbers of that call.",
         "make the output and every buffer anew in each call, with torch.empty_like or torch.empty; a counter begins as "
         "torch.zeros. Only plain numbers, such as a grid, may be kept.",
     )
@@ -110,7 +110,8 @@ def not_contiguous(o: Observation) -> Finding | None:
         "The output is not contiguous.",
         "The exercise asks for a new contiguous tensor. A view such as x.T is not contiguous, and empty_like keeps the "
         "order of its strides.",
-        "allocate the output with torch.empty(x.shape, dtype=x.dtype, device=x.device), and store to it.",
+        "allocate the output with torch.empty(shape, dtype=x.dtype, device=x.device), in the shape that it has in the "
+        "end, and return it as it is.",
     )
 
 

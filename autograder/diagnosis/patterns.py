@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations
 from typing import NamedTuple
 
 import torch
 
-from workshop.executor.arithmetic import lines_of, tf32
+from workshop.executor.arithmetic import origins_of, tf32
 
 from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
@@ -81,12 +82,24 @@ def _one_block_of_each_row(o: Observation) -> str:
     return ""
 
 
+ANY_NAN = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
+_MAKES_NAN = {
+    "fsub": "infinity is subtracted from infinity, or -inf from -inf.",
+    "fadd": "inf and -inf are added.",
+    "fmul": "0 is multiplied by infinity.",
+    "fdiv": "infinity is divided by infinity.",
+    "fdiv by 0": "0 is divided by 0.",
+    "dot": "0 is multiplied by infinity, or inf and -inf are added.",
+}
+
+
 def not_finite(o: Observation) -> Finding | None:
     """NaN or infinity. It is an overflow where exp overflows, or where the results that are finite are right."""
     c = o.comparison
     if not c.made_not_finite.any():
         return None
-    happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
+    count = int((c.bad & ~c.value.isfinite()).sum())
+    happened = f"{o.worst_in_words} {many(count, 'wrong element is', 'wrong elements are')} NaN or infinite."
     made_infinite = bool((torch.isinf(c.value) & c.made_not_finite).any())
     only_infinite = made_infinite and not bool((c.bad & ~c.made_not_finite).any())
     numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
@@ -108,23 +121,20 @@ def not_finite(o: Observation) -> Finding | None:
             "compute in float32, multiply once, and give exp no number above 0: subtract the maximum of the whole row "
             "first.",
         )
-    lines = lines_of(c.got[c.made_not_finite])
-    if not len(lines) and any(bool(x.isnan().any()) for x in numbers):
+    origins = Counter(origins_of(c.got[c.made_not_finite]))
+    if not origins and any(bool(x.isnan().any()) for x in numbers):
         means = "There is NaN in memory that the result must not depend on, and 0 * NaN is NaN, too."
         return Finding("nan", happened, means, "leave it out by a mask or tl.where, not by a factor of 0.")
-    arises = "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf."
-    if not len(lines):
-        arises += " Infinity comes from a division by 0, or from exp of a large number."
-    if not len(lines) or c.bound.row_sum is not None:
-        arises += " A maximum is still -inf where nothing was seen, or nothing but -inf."
-    if len(lines):
-        line = int(lines.mode().values)
-        attempt = "find out which of its numbers is 0 or infinite here, and keep it out of this line."
-        return Finding("nan", happened, f"NaN comes from line {line}: {arises}", attempt, line)
+    still = " A maximum is still -inf where nothing was seen, or nothing but -inf." * (c.bound.row_sum is not None)
+    if origins:
+        (line, how), _ = origins.most_common(1)[0]
+        means = f"NaN comes from line {line}: {_MAKES_NAN.get(how, ANY_NAN)}{still * (how in ('', 'fsub'))}"
+        attempt = "find out where these numbers come from, and keep them out of this line."
+        return Finding("nan", happened, means, attempt, line)
     return Finding(
         "nan",
         happened,
-        arises,
+        f"{ANY_NAN} Infinity comes from a division by 0, or from exp of a large number.{still}",
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )

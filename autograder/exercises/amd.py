@@ -239,7 +239,7 @@ OCCUPANCY_MISTAKES = wrong_values(
      "Multiply by num_warps and divide by the 4 execution units."),
     (_parts_of_workgroups,
      "Parts of workgroups are counted by registers: where 3.5 of them have room, only 3 can run.",
-     "Round to whole workgroups, waves * 4 // num_warps. At the end, times num_warps // 4 makes waves of them."),
+     "Round to whole workgroups, waves * 4 // num_warps. At the end, workgroups * num_warps // 4 are waves."),
     (lambda *kernel: occupancy(*kernel).waves_by_vgprs,
      "That is the limit by registers for single waves. A GPU runs whole workgroups, and a workgroup also needs LDS.",
      "Count workgroups per compute unit for each limit, take the smallest count, then convert it to waves."),

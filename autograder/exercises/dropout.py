@@ -165,7 +165,10 @@ GRADIENT_MISTAKES = (
               "Load the seed of the forward pass, and give tl.rand or tl.rand4x the same counters as its kernel does."),
     _backward("constant-factor", lambda of: of.kept * of.slope * of.dy * of.scale**2, "The gradient is scaled twice.",
               "Divide by 1 - p exactly once."),
-    _backward("nan", lambda of: of.kept * of.slope * of.dy / (1 / of.scale if of.scale else 0 * of.x),
+    _backward("wrong-value", lambda of: of.kept * of.slope * of.dy * of.scale,
+              "An element counts as dropped where the output is 0. It is 0, too, where x is 0 or very small.",
+              "Draw the mask again from the same seed.", known_by_constant=True),
+    _backward("nan", lambda of: of.kept * of.slope * of.dy * of.scale if of.scale else of.x / 0,
               "At p = 1 the scale 1 / (1 - p) is infinite, and 0 times infinity is NaN.", _SELECT,
               known_by_constant=True),
 )  # fmt: skip

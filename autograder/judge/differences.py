@@ -20,6 +20,7 @@ from pathlib import Path
 
 from workshop.hints import GALLERY
 
+from ..answer import without_comments
 from ..exercises import EXERCISES
 from ..gallery import BadEdit, solution
 from ..text import listed
@@ -202,7 +203,7 @@ def _repair(source: str, found: Together, alone: bool = True) -> str:
     old, new = code[begin:end].decode(), new.decode()
     whole = (code[line.start : begin] + new.encode() + code[end : line.stop]).decode()
     if alone and len(whole) <= MOST_CODE:
-        return f"write `{_in_one_line(whole)}`"
+        return f"write `{_in_one_line(without_comments(whole.strip()))}`"  # a comment may be a part of the mistake
     if not alone and len(whole) <= MOST_CODE:
         old, new = code[line].decode(), whole
     return f"write `{_in_one_line(new)}` in the place of `{_in_one_line(old)}`"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -504,28 +504,35 @@ WHOLE: dict[str, Callable] = {"gather": gather, "dot": dot, "dot_scaled": dot_sc
 # -- NaN that knows its line ---------------------------------------------------------------------------------
 # A NaN has bits to spare, and most operations hand them on. So a NaN in a result can say where it came from.
 
-# By dtype: a NaN, and the place of the line in it. A conversion to float16 keeps these bits.
+# By dtype: a NaN, and the place of the line in it. A conversion to float16 keeps these bits, and not those below.
 _NAN = {torch.float32: (torch.int32, 0x7FC00000, 13), torch.float16: (torch.int16, 0x7E00, 0)}
 _LINES = 256
+CAUSES = ("", "fsub", "fadd", "fmul", "fdiv", "fdiv by 0", "dot", "dot_scaled")
 
 
-def marked(found: Tensor, given: Iterable, line: int, elementwise: bool) -> Tensor:
-    """The result of an operation: NaN that none of its operands has gets the number of the line."""
+def marked(found: Tensor, given: list, line: int, name: str) -> Tensor:
+    """The result of the operation `name`: NaN that none of its operands has gets the number of the line, and of the
+    operation in CAUSES."""
     if found.dtype not in _NAN or not 0 < line < _LINES or not (fresh := found.isnan()).any():
         return found
+    elementwise = name not in WHOLE
     for each in given:
         if isinstance(each, Tensor) and each.is_floating_point():
             before = each.isnan()
             fits = before.ndim == fresh.ndim and all(n in (1, m) for n, m in zip(before.shape, fresh.shape))
             fresh = fresh & ~(before if elementwise and fits else before.any())
     bits_of, nan, place = _NAN[found.dtype]
-    return torch.where(fresh, torch.tensor(nan | line << place, dtype=bits_of).view(found.dtype), found)
+    name += " by 0" * (name == "fdiv" and bool((fresh & (given[1] == 0)).any()))
+    cause = CAUSES.index(name) if place and name in CAUSES else 0
+    return torch.where(fresh, torch.tensor(nan | line << place | cause, dtype=bits_of).view(found.dtype), found)
 
 
-def lines_of(values: Tensor) -> Tensor:
-    """The lines that NaN among some values came from, as far as they are known, int64, (number,)."""
+def origins_of(values: Tensor) -> list[tuple[int, str]]:
+    """The lines and operations (of CAUSES) that NaN among some values came from, as far as they are known, for each."""
     if values.dtype not in _NAN:
-        return torch.empty(0, dtype=torch.int64)
+        return []
     bits_of, nan, place = _NAN[values.dtype]
-    lines = (values[values.isnan()].contiguous().view(bits_of).long() & (1 << 8 * bits_of.itemsize - 1) - 1) - nan
-    return (lines >> place)[(lines & (1 << place) - 1 == 0) & (lines > 0) & (lines < _LINES << place)]
+    spare = (values[values.isnan()].contiguous().view(bits_of).long() & (1 << 8 * bits_of.itemsize - 1) - 1) - nan
+    lines, causes = spare >> place, spare & (1 << place) - 1
+    known = (causes < len(CAUSES)) & (lines > 0) & (lines < _LINES)
+    return [(line, CAUSES[cause]) for line, cause in zip(lines[known].tolist(), causes[known].tolist())]

@@ -229,8 +229,8 @@ class Machine:
                 given = [env[each] if is_value else each for each, is_value in step.given]
                 found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
                 if isinstance(found, torch.Tensor) and self.where:
-                    given = map(plain, given)
-                    found = arithmetic.marked(found, given, self.where.line, operation.name not in arithmetic.WHOLE)
+                    given = [*map(plain, given)]
+                    found = arithmetic.marked(found, given, self.where.line, operation.name)
             if result is not None:
                 env[result] = found
             elif operation.results:
