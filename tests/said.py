@@ -27,7 +27,7 @@ SAID = {
     "wrong/leaky_dropout/runtime-error__seed_must_be_an_int": ["Under jax.jit the seed is", "!jax_plan.py"],
     "wrong/leaky_dropout/compile-error__rate_is_a_pointer": ["a pointer is an address", "p = tl.load(p_ptr)"],
     # the cause, not the usual suspect
-    "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],
+    "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf from -inf", "nothing but -inf", "!load with other"],
     "wrong/first_kernel/wrong-program-id__other_axis": ["pid = tl.program_id(0)", "!row_stride", "0 of 1 point —"],
     # words that lesson 0 has not taught
     "wrong/first_kernel/out-of-bounds-store__counts_from_one": ["has 7 elements", "!lane", "!mask", "!stride"],
@@ -82,7 +82,7 @@ SAID = {
     "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!after the load"],
     # a NaN knows the line that it comes from
     "wrong/fused_softmax/nan__one_maximum_for_several_rows": [
-        "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "NaN comes from this line", "!masked-off",
+        "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "NaN comes from line 18: 0 is divided by 0", "!masked-off",
     ],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["add `lane_max = new_max` below this line"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
