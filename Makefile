@@ -10,7 +10,7 @@ PROXY = test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --
 	|| { echo "npm installed no configurable-http-proxy; expected Node.js with npm, and internet" >&2; exit 2; }
 
 .DEFAULT_GOAL = help
-.PHONY: help lab update wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade room formgrader clean
+.PHONY: help lab update wheelhouse jax test gallery test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade room formgrader clean
 
 help:  ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -31,9 +31,14 @@ jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the bui
 
 # Three workers, because each waits often. They start many Pythons, which want the course's bytecode. A worker runs a
 # whole file, so that what its tests share is made once. The browsers' files take longest, and come first.
-test:  ## everything that needs no GPU
+test:  ## everything that needs no GPU, but for the galleries
 	@$(INSTALL) lab dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not gpu"
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not gpu" \
+		--ignore=tests/test_gallery.py
+
+gallery:  ## known answers, right and wrong: a part, or all, and the page of what each is told (PAGE=VERDICTS.md)
+	@$(INSTALL) lab dev
+	GALLERY="$(PAGE)" $(BIN)/python -m pytest -q --timeout 3600 tests/test_gallery.py
 
 test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: two, and a few answers)
 	@$(INSTALL) lab dev

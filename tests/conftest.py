@@ -85,20 +85,15 @@ def forks():
 
 @pytest.fixture(scope="session")
 def answers():
-    """Known answers with their verdicts: `known.part` of the environment's GALLERY, the same ones in every run.
-
-    GALLERY=PAGE judges all of them and writes the page of what learners are told. With GALLERY all cores judge.
-    """
-    from known import LANDING, called, part
+    """Known answers with their verdicts: those of `known.judged`. All cores judge."""
+    from known import PAGE, called, judged
 
     from autograder import selftest
     from autograder.gallery import answers_in
 
-    gallery = os.environ.get("GALLERY")
-    workers = None if gallery else 1  # the other cores run other tests
-    chosen = part(gallery)
+    chosen = judged()
     known = [each for each in answers_in(Path(__file__).parent) if called(each) in chosen]
-    found = selftest.run(known, workers=workers, seed=1)
-    if gallery not in (None, LANDING):
-        Path(gallery).write_text(selftest.page(found), encoding="utf-8")
+    found = selftest.run(known, seed=1)
+    if PAGE:
+        Path(PAGE).write_text(selftest.page(found), encoding="utf-8")
     return found

@@ -1,6 +1,7 @@
 """Answers of the galleries, kept as files or as edits."""
 
 import functools
+import os
 import zlib
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from autograder.exercises.cases import Strided
 from autograder.gallery import Known, answers_in
 from autograder.tensors import each_place
 
-LANDING = "landing"  # GALLERY=landing: what is judged before a change lands (.ci/run)
+PAGE = os.environ.get("GALLERY")  # the page of what learners are told; with it, all answers are judged
 
 
 def source_of(exercise: str, name: str) -> str:
@@ -25,29 +26,31 @@ def called(known: Known) -> str:
 
 
 @functools.cache
-def part(gallery: str | None) -> set[str]:
-    """What a run with this GALLERY judges, as `called` names it. Any other word stands for everything.
-
-    None: wrong answers only, so that each slug and each exercise is there. test_promises.py judges right ones.
-    LANDING: these, the answers of `said`, and a right answer to each exercise.
-    Answers of `said` come first; then it is as if by chance, by a checksum of their names.
-    """
+def _known() -> dict[str, Known]:
+    """By name, those of `said` first; then it is as if by chance, by a checksum of their names."""
     everything = {called(known): known for known in answers_in(Path(__file__).parent)}
-    if gallery not in (None, LANDING):
-        return set(everything)
-    names = sorted(everything, key=lambda name: (name not in SAID, zlib.crc32(name.encode())))
-    if gallery == LANDING:
-        right = {everything[name].exercise: name for name in reversed(names) if not everything[name].slug}
-        return part(None) | SAID.keys() | set(right.values())
+    return dict(sorted(everything.items(), key=lambda each: (each[0] not in SAID, zlib.crc32(each[0].encode()))))
+
+
+@functools.cache
+def some() -> set[str]:
+    """Wrong answers, as `called` names them, so that each slug and each exercise is there."""
     chosen, seen = set(), set()
-    names = [name for name in names if everything[name].slug]
     for new in (2, 1):  # answers with a new slug of a new exercise, then those with one of both
-        for name in names:
-            about = {everything[name].slug, everything[name].exercise}
-            if len(about - seen) >= new:
+        for name, known in _known().items():
+            about = {known.slug, known.exercise}
+            if known.slug and len(about - seen) >= new:
                 seen |= about
                 chosen.add(name)
     return chosen
+
+
+def judged() -> set[str]:
+    """What is judged, the same in every run: with a PAGE all; otherwise some wrong answers, those of `said`, and a right
+    one to each exercise."""
+    known = _known()
+    right = {known[name].exercise: name for name in reversed(known) if not known[name].slug}
+    return set(known) if PAGE else some() | SAID.keys() | set(right.values())
 
 
 def tensor_of(argument: Strided) -> torch.Tensor:

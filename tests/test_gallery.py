@@ -1,17 +1,17 @@
 """The galleries: every right answer passes, every wrong one fails and is told which mistake it is.
 
-Here a few wrong answers are judged, the same ones in every run; with GALLERY more, or all: see `known.part`.
+`make gallery` judges a part of them, the same one in every run, or all: see `known.judged`.
 """
 
 import linecache
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from known import called, part
+from known import called, judged
+from known import some as some_names
 from said import SAID
 
 from autograder import cli
@@ -29,7 +29,7 @@ from workshop.compiling import CompileFailed
 from workshop.executor import without_native
 from workshop.executor.records import Race
 
-JUDGED = part(os.environ.get("GALLERY"))
+JUDGED = judged()
 TESTS = Path(__file__).parent
 SOFTMAX = find("naive_softmax")
 RAGGED, WHOLE = {"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}
@@ -56,7 +56,7 @@ def test_the_message_says_enough(answers, name):
 
 
 def some(answers):
-    return [answer for answer in answers if answer.verdict and called(answer.known) in part(None)]
+    return [answer for answer in answers if answer.verdict and called(answer.known) in some_names()]
 
 
 # What is said of these comes from what the code is, and not from what a case computed.
