@@ -46,8 +46,8 @@ def some() -> set[str]:
 
 
 def judged() -> set[str]:
-    """What is judged, the same in every run: with a PAGE all; otherwise some wrong answers, those of `said`, and a right
-    one to each exercise."""
+    """What is judged, the same in every run: with a PAGE all; otherwise some wrong answers, those of `said`, and a
+    right one to each exercise."""
     known = _known()
     right = {known[name].exercise: name for name in reversed(known) if not known[name].slug}
     return set(known) if PAGE else some() | SAID.keys() | set(right.values())

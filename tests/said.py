@@ -82,7 +82,7 @@ SAID = {
     "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!after the load"],
     # a NaN knows the line that it comes from
     "wrong/fused_softmax/nan__one_maximum_for_several_rows": [
-        "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "line 18: 0 is divided by 0", "!masked-off",
+        "Line 18: softmax = numerator / tl.sum(numerator, axis=1)[:, None]", "18: 0 is divided by 0", "!masked-off",
     ],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["add `lane_max = new_max` below this line"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
