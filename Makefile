@@ -29,11 +29,11 @@ wheelhouse:  ## fill wheelhouse/ with every package, to install where there is n
 jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
 	$(INSTALL) lab jax
 
-# Three workers, because each waits often. They start many Pythons, which want the course's bytecode. A worker runs a
+# Two workers: a third waits less than it takes. They start many Pythons, which want the course's bytecode. A worker runs a
 # whole file, so that what its tests share is made once. The browsers' files take longest, and come first.
 test:  ## everything that needs no GPU, but for the galleries
 	@$(INSTALL) lab dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not gpu" \
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not gpu" \
 		--ignore=tests/test_gallery.py
 
 gallery:  ## known answers, right and wrong: a part, or all, and the page of what each is told (PAGE=VERDICTS.md)

@@ -66,11 +66,12 @@ def kept_from_earlier(o: Observation) -> Finding | None:
     """A later call used memory of an earlier one."""
     if o.trouble is None or o.trouble.kind != "kept":
         return None
-    what = "the result" if o.trouble.message == "the result" else "a tensor"
+    result = o.trouble.message == "the result"
+    what = "memory of an earlier result" if result else "a tensor of an earlier call"
     return Finding(
         "wrong-value",
-        f"{o.exercise.entry} used {what} of an earlier call again.",
-        "The caller still has the earlier result: its numbers change now. And what is kept holds numbers of that call.",
+        f"{o.exercise.entry} uses {what} again.",
+        "The caller still has that result: its numbers change now." if result else "It holds numbers of that call.",
         "make the output and every buffer anew in each call, with torch.empty_like or torch.empty; a counter begins as "
         "torch.zeros. Only plain numbers, such as a grid, may be kept.",
     )

@@ -349,7 +349,7 @@ def _alike_for_two_seeds(masks: Masks) -> Finding | None:
         "seed-ignored",
         f"Seeds {seeds[first]} and {seeds[second]} gave {what}.",
         "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
-        _GIVE_SEED,
+        "pass the seed as an integer to the generator: tl.rand(seed, offsets). float32 holds integers up to 2²⁴.",
     )
 
 

@@ -43,6 +43,7 @@ AT_LAST = 80  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 NOT_HERE = {"not-shown", "no-card"}  # kinds of errors for what only our stand-in for a card may lack
+MOST_TOLD = 2  # launches that differ
 KEY = (
     "look at what is kept from call to call: in a dictionary, by functools.cache, or by the key of autotune. The key "
     "must hold all that the launch follows from: dtype, shape, strides and device. Or keep nothing."
@@ -290,9 +291,9 @@ def _difference(usual: Trace, trace: Trace) -> str:
     if names[0] != names[1]:
         first, then = (", ".join(each) or "no kernel" for each in names)
         return f"There it launches {first}; here {then}."
-    for one, other in zip(before, now):
-        if said := _of_a_launch(one, other):
-            return f"There the launch of {one.kernel} {said}."
+    differ = ((one.kernel, _of_a_launch(one, other)) for one, other in zip(before, now))
+    if said := [f"There the launch of {kernel} {how}." for kernel, how in differ if how]:
+        return " ".join(said[:MOST_TOLD])
     return "What torch does before or after the launch differs."
 
 
