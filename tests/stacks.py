@@ -46,9 +46,9 @@ def install(version: str) -> Path:
 def answers(folder: Path, reduced: bool) -> Path:
     """A gallery: each solution as a right answer, each starter as a wrong one, and the course's gallery.
 
-    reduced: the solutions, and of the course's gallery what `make test` judges, if every Triton can compile it.
+    reduced: the solutions, and of the course's gallery `known.some`, if every Triton can compile it.
     """
-    from known import called, part
+    from known import called, some
     from test_promises import solutions, starters
 
     from autograder.gallery import answers_in
@@ -63,7 +63,7 @@ def answers(folder: Path, reduced: bool) -> Path:
         if not reduced:
             write(exercise, "wrong", "any__the_starter", starters()[exercise])
     for known in answers_in(ROOT / "tests"):
-        if called(known) in part(None if reduced else "all") and not (reduced and known.needs):
+        if not reduced or called(known) in some() and not known.needs:
             needs = f"# needs {known.needs}\n" if known.needs and not known.source.startswith("# needs") else ""
             write(known.exercise, "wrong" if known.slug else "right", known.name, needs + known.source)
     return folder

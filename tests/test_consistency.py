@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from known import source_of
 from triton.runtime import driver
 
 import workshop
@@ -107,10 +108,10 @@ def test_a_branch_for_another_machine_is_tried(here, what):
     assert "gets another tensor as y_ptr" in verdict.finding.means
 
 
-def planned(judge, name: str, source: str) -> KernelJudgement:
+def planned(judge, name: str, source: str, seed: int = 1) -> KernelJudgement:
     """A judgement whose cases are planned, and not replayed: other machines are compared with their plans."""
     judge.seconds_left = math.inf
-    judgement = KernelJudgement(judge, find(name), source, 1)
+    judgement = KernelJudgement(judge, find(name), source, seed)
     judgement.trials.traces = traces_of(judgement.trials.plan([source], judgement.trials.cases))
     assert len(judgement.trials.traces) == len(judgement.trials.cases)
     return judgement
@@ -162,6 +163,13 @@ def test_a_key_that_lacks_the_size_is_no_fault_of_the_machine(here):
     finding = consistency._found(trials, calls, consistency._planned(trials, calls))
     assert "after 1 other call" in finding.case and "keeps something of an earlier call" in finding.means, finding
     assert "The key must hold" in finding.advice and "shown as" not in finding.message
+
+
+def test_what_is_made_to_show_a_part_of_a_key_is_replayed_however_much_differs(here, monkeypatch):
+    monkeypatch.setattr(consistency, "MOST_REPLAYED", 1)
+    kept = source_of("fused_softmax", "unwritten-output__rows_of_a_program_kept_for_sizes_of_as_many_bits")
+    finding = planned(here, "fused_softmax", kept, seed=8).on_other_machines()
+    assert finding and "1900 × " in finding.case, finding
 
 
 RIGHT = {

@@ -176,8 +176,10 @@ def _replayed(trials: Trials, calls: list[_Call], differing: list[tuple[_Call, T
     others = [each for each in differing if each not in grids]
     grids.sort(key=lambda each: -each[0].drawn.expected.numel())
     others.sort(key=lambda each: (not each[0].drawn.expected.numel(), -each[0].times))
+    made = [each for each in others if each[0].number is None]  # to show what is kept by a part of a form
+    others = [each for each in others if each[0].number is not None]
     apart = -(-len(others) // MOST_REPLAYED) or 1  # of all parts of the run: a harmless difference hides no other one
-    chosen = others[::apart] + grids[:MOST_GRIDS]
+    chosen = made + others[::apart] + grids[:MOST_GRIDS]
     seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
         if i in seen and diagnose(seen[i]):
