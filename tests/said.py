@@ -77,6 +77,10 @@ SAID = {
     "wrong/bug_hunt/stride-ignored__one_stride_for_both": ["Line 13", "output_ptr + row * os + columns"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
+    # a gap that is not between rows
+    "wrong/decode_scores/out-of-bounds-load__heads_begin_after_all_rows": ["Along axis 0, the stride of k_ptr"],
+    # p = 0, and no NaN
+    "wrong/leaky_dropout_grad/wrong-value__dropped_where_the_output_is_0": ["counts as dropped where", "!At p = 1"],
     # which lines compute with 16 bits
     "wrong/naive_softmax/low-precision__float16_before_the_store": ["Line 34: softmax = softmax.to(tl.float16)"],
     "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!after the load"],

@@ -24,6 +24,11 @@ EDITS = (
          "k.to(tl.float32), axis=0)"},
     ),
     Edit(
+        "out-of-bounds-load", "heads_begin_after_all_rows",
+        {"head * k_head":
+         "head * t * k_row"},
+    ),
+    Edit(
         "stride-ignored", "heads_side_by_side",
         {"head * k_head":
          "head * t * D"},
