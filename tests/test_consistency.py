@@ -170,6 +170,7 @@ def test_what_is_made_to_show_a_part_of_a_key_is_replayed_however_much_differs(h
     kept = source_of("fused_softmax", "unwritten-output__rows_of_a_program_kept_for_sizes_of_as_many_bits")
     finding = planned(here, "fused_softmax", kept, seed=8).on_other_machines()
     assert finding and "1900 × " in finding.case, finding
+    assert "other calls" in finding.case, "another machine has other launches, too: there, it is no cause"
 
 
 RIGHT = {

@@ -183,19 +183,23 @@ def _replayed(trials: Trials, calls: list[_Call], differing: list[tuple[_Call, T
     seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
         if i in seen and diagnose(seen[i]):
-            call = _blamed(trials, calls, call, usual)
+            call, usual = _blamed(trials, calls, call, usual, trace)
             found = diagnose(replace(seen[i], case=call.at.case))
             return _explained(found, call, _difference(usual, trace))
     return None
 
 
-def _blamed(trials: Trials, calls: list[_Call], call: _Call, usual: Trace) -> _Call:
-    """The call, with the earlier ones on its machine if it launches the usual work there when it is the only one."""
-    before = sum(each.world == call.world for each in calls[: calls.index(call)])
-    if call.earlier or call.overlapping or not before:
-        return call
+def _blamed(
+    trials: Trials, calls: list[_Call], call: _Call, usual: Trace, trace: Trace
+) -> tuple[_Call, Trace]:
+    """The call, and the trace that it should have. The machine is the cause, or the earlier calls there: then the call
+    has another trace where it is the only one."""
+    if call.overlapping or not call.world:
+        return call, usual
     only = trace_of(_planned(trials, [replace(call, alone=True)]).get(0))
-    return replace(call, calls_before=before) if only == usual else call
+    if only is None or only == trace:
+        return replace(call, calls_before=0), usual
+    return replace(call, calls_before=sum(each.world == call.world for each in calls[: calls.index(call)])), only
 
 
 def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding | None:
