@@ -239,7 +239,6 @@ def _calls(trials: Trials) -> list[_Call]:
         made.append(trials.drawn(case, 790))
         elsewhere.append(_Call(made[-1], None, IN_TURN[0], overlapping=inputs.alike))
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
-    # In each round the calls without elements come last, because they show little.
     long = [(*each, round) for round in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     # A call without elements shows little: none is the first or the last one.
     long.sort(key=lambda each: (each[2], each[2] == bool(each[0].expected.numel())))
