@@ -110,6 +110,9 @@ def test_a_blank_that_takes_too_long_does_not_take_the_others_along(judge, short
     monkeypatch.setattr(judge, "run", lambda *job, share=1.0, **how: run(*job, share=min(share, 0.25), **how))
     slow = " + ".join(["tl.sum(tl.cumsum(tl.zeros([1048576], tl.int32), 0), 0)"] * 20)
     source = add_with("mask = offsets < n_elements", f"mask = offsets < n_elements + {slow}")
+    # A blank like the template's is not run: another one stands behind the slow one.
+    source = source.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets, mask=mask, other=0.0)")
+    assert "other=0.0" in source
     verdict = judge.verdict_on(short, source)
     assert verdict.diagnosis == "timeout", verdict.to_text()
     assert [name for name, right in verdict.blanks.items() if not right] == ["mask"], verdict.to_text()
