@@ -82,7 +82,9 @@ SAID = {
     # p = 0, and no NaN
     "wrong/leaky_dropout_grad/wrong-value__dropped_where_the_output_is_0": ["counts as dropped where", "!At p = 1"],
     # which lines compute with 16 bits
-    "wrong/naive_softmax/low-precision__float16_before_the_store": ["Line 34: softmax = softmax.to(tl.float16)"],
+    "wrong/naive_softmax/low-precision__float16_before_the_store": [
+        "Line 37: softmax = softmax.to(tl.float16)", "!`softmax = softmax`",
+    ],
     "wrong/wide_softmax/low-precision__blocks_far_below_are_left_out": ["No line of the kernels", "!after the load"],
     # a NaN knows the line that it comes from
     "wrong/fused_softmax/nan__one_maximum_for_several_rows": [

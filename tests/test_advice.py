@@ -18,6 +18,19 @@ def test_advice_names_functions_that_triton_has():
     assert names and {name for name in names if not hasattr(tl, name)} == set()
 
 
+@pytest.mark.parametrize("shape, stride, index, said", [
+    ((3, 4), (6, 1), (1, 5), "at row 1, column 5, in the gap between the rows"),
+    ((2, 3, 4), (18, 6, 1), (1, 2, 5), "at index (1, 2, 5), in the gap between the rows"),
+    ((2, 3, 4), (16, 4, 1), (1, 3, 2), "at index (1, 3, 2), in the gap between the parts along axis 0"),
+    ((2, 2, 3, 4), (40, 16, 4, 1), (0, 1, 3, 0), "at index (0, 1, 3, 0), in the gap between the parts along axis 1"),
+])  # fmt: skip
+def test_a_gap_is_between_rows_or_parts(shape, stride, index, said):
+    place = {"shape": shape, "stride": stride, "index": index, "place": "gap", "argument": "x_ptr"}
+    happened, means, _ = advice.outside(Fault("load", "k", (0,), (64,), (7,), 1, **place))
+    assert said in happened, happened
+    assert ("Along axis" in means) == ("along axis" in said), means
+
+
 @pytest.mark.parametrize("name", ["tanh", "isinf", "unsqueeze", "blockIdx"])
 def test_what_torch_or_cuda_has_is_translated(name):
     for message, construct in (

@@ -69,9 +69,10 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
                 "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets.")  # fmt: skip
     place = f"element {fault.element}, {fault.distance} {fault.place}"
     if fault.place == "gap":
-        place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+        at = f"index {fault.index}" if len(fault.shape) > 2 else f"row {fault.index[0]}, column {fault.index[-1]}"
+        place = f"{at}, in the gap between the rows"
         if lies_between_parts(fault):
-            place = f"index {fault.index}, in the gap between the parts along axis {_axis_apart(fault)}"
+            place = f"{at}, in the gap between the parts along axis {_axis_apart(fault)}"
         elif fault.stride[0] < fault.stride[-1]:  # transposed: the rows lie in each other
             place = f"element {fault.element}, in the gap between the columns"
     form = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."

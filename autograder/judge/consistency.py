@@ -182,16 +182,13 @@ def _replayed(trials: Trials, calls: list[_Call], differing: list[tuple[_Call, T
     chosen = made + others[::apart] + grids[:MOST_GRIDS]
     seen = trials.replay({i: (call.at, trace) for i, (call, _, trace) in enumerate(chosen)})
     for i, (call, usual, trace) in enumerate(chosen):
-        if i in seen and diagnose(seen[i]):
+        if i in seen and (found := diagnose(seen[i])):
             call, usual = _blamed(trials, calls, call, usual, trace)
-            found = diagnose(replace(seen[i], case=call.at.case))
-            return _explained(found, call, _difference(usual, trace))
+            return _explained(replace(found, case=call.at.case.name), call, _difference(usual, trace))
     return None
 
 
-def _blamed(
-    trials: Trials, calls: list[_Call], call: _Call, usual: Trace, trace: Trace
-) -> tuple[_Call, Trace]:
+def _blamed(trials: Trials, calls: list[_Call], call: _Call, usual: Trace, trace: Trace) -> tuple[_Call, Trace]:
     """The call, and the trace that it should have. The machine is the cause, or the earlier calls there: then the call
     has another trace where it is the only one."""
     if call.overlapping or not call.world:

@@ -148,7 +148,8 @@ def _dtypes(function: _Function) -> Iterator[list[Change] | Change]:
         loads = [n for n in function.expressions if _method(n) == "load" and n not in function.addresses]
         wide = {n for n, _ in short}
         casts = [n for n in function.expressions if _method(n) == "to" and not wide.isdisjoint(n.args)]
-        if len(casts) == len(short):
+        whole = {n.value for n in function.parts if isinstance(n, ast.Assign)}  # x = x would be left
+        if len(casts) == len(short) and whole.isdisjoint(casts):
             yield [(n, n.func.value) for n in casts]
         yield short
         yield short + [(n, ast.Call(ast.Attribute(n, "to"), [float32], [])) for n in loads]

@@ -159,4 +159,12 @@ EDITS = (
          "y = leaky_dropout(x, p, seed)\n    return y, (y, p, seed)"},
         thought="y has the sign of x.",
     ),
+    Edit(
+        "wrong-value", "dropped_where_the_output_is_0",
+        {"return leaky_dropout(x, p, seed), (x, p, seed)":
+         "y = leaky_dropout(x, p, seed)\n    return y, (y, p, seed)",
+         "tl.where(u >= p, dy * slope":
+         "tl.where(x != 0, dy * slope"},
+        thought="What was dropped is 0 in the output: no random number is needed.",
+    ),
 )

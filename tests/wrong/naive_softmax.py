@@ -464,4 +464,15 @@ EDITS = (
         {"softmax = tl.exp(block - row_max) / row_sum":
          "softmax = tl.where(row_sum == row_sum, tl.exp(block - row_max) / row_sum, 0.0)"},
     ),
+    Edit(
+        "low-precision", "float16_before_the_store",
+        {"n_cols, BLOCK_SIZE: tl.constexpr\n":
+         "n_cols, BLOCK_SIZE: tl.constexpr, HALF: tl.constexpr\n",
+         "        softmax = tl.exp(block - row_max) / row_sum\n":
+         "        softmax = tl.exp(block - row_max) / row_sum\n"
+         "        if HALF:  # back to 16 bits\n"
+         "            softmax = softmax.to(tl.float16)\n",
+         "n_cols, BLOCK_SIZE=256":
+         "n_cols, BLOCK_SIZE=256, HALF=x.element_size() == 2"},
+    ),
 )

@@ -507,7 +507,7 @@ WHOLE: dict[str, Callable] = {"gather": gather, "dot": dot, "dot_scaled": dot_sc
 # By dtype: a NaN, and the place of the line in it. A conversion to float16 keeps these bits, and not those below.
 _NAN = {torch.float32: (torch.int32, 0x7FC00000, 13), torch.float16: (torch.int16, 0x7E00, 0)}
 _LINES = 256
-CAUSES = ("", "fsub", "fadd", "fmul", "fdiv", "fdiv by 0", "dot", "dot_scaled")
+CAUSES = ("", "fsub", "fadd", "fmul", "fdiv", "fdiv by 0", "dot")
 
 
 def marked(found: Tensor, given: list, line: int, name: str) -> Tensor:

@@ -38,7 +38,7 @@ class Facts:
         operations = list(program.operations())
         self.waits = {o for o in operations if o.name == "while_op" and _has(o, ATOMICS)}
         self.waits |= {o for o in operations if o.name == "atomic_poll"}
-        self.combines = {o: self._only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
+        self.combines = {o: combine_of(o) for o in operations if o.name == "reduce"}
         self.sources = sources_of(program)
         kinds = "pointer", "descriptor"
         made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
@@ -56,7 +56,7 @@ class Facts:
         self.steps: dict[Block, list] = {}
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
-        self.of_dots = self._of_dots(operations) if SUMS_ARE_ROUNDED else {}
+        self.of_dots = products_of_dots(program, self.sources)
 
     @functools.cached_property
     def holders(self) -> set[Operation]:
@@ -116,31 +116,40 @@ class Facts:
         made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
-    def _of_dots(self, operations: list[Operation]) -> dict[Operation, int]:
-        """The factors of such a product have two axes, and one more: behind those of the first, before the others."""
-        sums = [o.args[0][0] for o, how in self.combines.items() if how == "fadd" and o.args[1] == 1]
-        called = (value for each in self.program.functions.values() for value in each.entry.arguments)
-        summed = reached(sums, {value: self.sources.get(value, []) for value in called})
-        made = {o.results[0]: o for o in operations if o.name in ("broadcast", "expand_dims")}
-        found = {}
-        for each in operations:
-            if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
-                wide = [made.get(factor) for factor in each.args]
-                axes = [made[o.args[0]].args[1] if o and o.args[0] in made else None for o in wide]
-                shape = each.results[0].type.shape
-                if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
-                    found[each] = max(MULTIPLIED // shape[1], 1)
-        return found
 
-    def _only_operation(self, body: Block) -> str:
-        """The name of the operation on its two arguments that a combine function consists of; "" if it does more."""
-        first = body.operations[0]
-        if len(body.operations) != 2 or values(first.args) != body.arguments:
-            return ""
-        if first.name != "call":
-            return first.name
-        blocks = first.args[0].region.blocks
-        return self._only_operation(blocks[0]) if len(blocks) == 1 else ""
+def combine_of(reduction: Operation) -> str:
+    """The name of the operation on its two arguments that the combine function consists of; "" if it does more."""
+    return _only_operation(reduction.regions[0].blocks[0])
+
+
+def _only_operation(body: Block) -> str:
+    first = body.operations[0]
+    if len(body.operations) != 2 or values(first.args) != body.arguments:
+        return ""
+    if first.name != "call":
+        return first.name
+    blocks = first.args[0].region.blocks
+    return _only_operation(blocks[0]) if len(blocks) == 1 else ""
+
+
+def products_of_dots(program: Program, sources: dict[Value, list[Value]]) -> dict[Operation, int]:
+    """See Facts. The factors have two axes, and one more: behind those of the first, before those of the second."""
+    operations = list(program.operations())
+    sums = [o.args[0][0] for o in operations if o.name == "reduce" and o.args[1] == 1 and combine_of(o) == "fadd"]
+    if not sums or not SUMS_ARE_ROUNDED:
+        return {}
+    called = (value for each in program.functions.values() for value in each.entry.arguments)
+    summed = reached(sums, {value: sources.get(value, []) for value in called})
+    made = {o.results[0]: o for o in operations if o.name in ("broadcast", "expand_dims")}
+    found = {}
+    for each in operations:
+        if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
+            wide = [made.get(factor) for factor in each.args]
+            axes = [made[o.args[0]].args[1] if o and o.args[0] in made else None for o in wide]
+            shape = each.results[0].type.shape
+            if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
+                found[each] = max(MULTIPLIED // shape[1], 1)
+    return found
 
 
 def _has(operation: Operation, names: set[str]) -> bool:
@@ -259,7 +268,8 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     found += _masks(operations, made)
     found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
     found += _in_half(operations)
-    found += [Unused("dot", each.location.line, str(times)) for each, times in about(program).of_dots.items()]
+    dots = products_of_dots(program, sources)
+    found += [Unused("dot", each.location.line, str(times)) for each, times in dots.items()]
     return list(dict.fromkeys(found))
 
 
