@@ -299,6 +299,7 @@ SUMS = {  # how the products of x (M, K) and y (K, N) are summed, M, K, N, and w
     "a sum of products": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 16, 4, 32, True),
     "of very few": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 32, 1, 16, True),
     "with other words": ("tl.reduce(tl.expand_dims(x, 2) * y.expand_dims(0), 1, add)", 16, 8, 16, True),
+    "in a function": ("summed(x[:, :, None], y[None, :, :])", 16, 8, 16, True),
     "few rows": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 8, 16, 32, False),
     "few columns": ("tl.sum(x[:, :, None] * y[None, :, :], axis=1)", 16, 16, 8, False),
     "the factors exchanged": ("tl.sum(y[None, :, :] * x[:, :, None], axis=1)", 16, 16, 16, False),
@@ -316,6 +317,7 @@ def test_a_sum_of_products_is_rounded_where_a_compiler_makes_a_dot_of_it(how, m,
         f"tl.store(z_ptr + m * N + n, {how})",
     ]
     function = HEADER + "def add(a, b):\n    return a + b\n\n\n@triton.jit\n"
+    function += "def summed(a, b):\n    return tl.sum(a * b, axis=1)\n\n\n@triton.jit\n"
     parameters = "x_ptr, y_ptr, z_ptr, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr"
     summed = kernel(function + f"def k({parameters}):\n" + "".join(f"    {line}\n" for line in lines))
     x, y, z = torch.randn(m, k), torch.randn(k, n), torch.zeros(m, n)

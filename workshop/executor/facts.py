@@ -139,13 +139,20 @@ def products_of_dots(program: Program, sources: dict[Value, list[Value]]) -> dic
     if not sums or not SUMS_ARE_ROUNDED:
         return {}
     called = (value for each in program.functions.values() for value in each.entry.arguments)
-    summed = reached(sums, {value: sources.get(value, []) for value in called})
+    passed = {value: sources.get(value, []) for value in called}  # compilers put functions in the place of their calls
+    summed = reached(sums, passed)
     made = {o.results[0]: o for o in operations if o.name in ("broadcast", "expand_dims")}
+
+    def maker(value: Value) -> Operation | None:
+        while len(given := passed.get(value, ())) == 1:
+            (value,) = given
+        return made.get(value)
+
     found = {}
     for each in operations:
         if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
-            wide = [made.get(factor) for factor in each.args]
-            axes = [made[o.args[0]].args[1] if o and o.args[0] in made else None for o in wide]
+            added = [(o := maker(factor)) and maker(o.args[0]) for factor in each.args]
+            axes = [o and o.args[1] for o in added]
             shape = each.results[0].type.shape
             if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
                 found[each] = max(MULTIPLIED // shape[1], 1)
