@@ -136,8 +136,8 @@ class Replay:
         kwargs = {name: self._decode(value) for name, value in step.kwargs.items()}
         if op in wire.REPLAYABLE and not moves(op, overload, args, self.viewed):
             raise NotReplayable(f"torch.{op} to another dtype is not replayed")
-        names = {a.name for a in getattr(packet, overload)._schema.arguments}
-        if op in wire.ALLOCATE | wire.FILL and "device" in names:
+        makes = op in wire.ALLOCATE | wire.FILL
+        if makes and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
             kwargs["device"] = self.device
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
