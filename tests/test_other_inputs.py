@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
@@ -32,6 +33,7 @@ def told(exercise: str, about: dict, compute) -> tuple[str, str]:
 VECTOR, MATRIX, PRODUCT = {"n": 1000}, {"rows": 37, "columns": 300}, {"m": 40, "n": 24, "k": 100}
 CLAMPED = VECTOR | {"low": -0.5, "high": 0.75}
 HEADS = {"heads": 2, "tokens": 300, "d": 64}
+IGNORED = {"rows": 37, "vocabulary": 300, "values": "some rows ignored"}
 AGAIN = {n: torch.arange(n) % BLOCK for n in (100, 1000)}
 WRONG = {
     "not used": ("vector_add", VECTOR, lambda x, y: x, "wrong-value", "if y were always 0"),
@@ -40,6 +42,8 @@ WRONG = {
     "twice": ("vector_add", VECTOR, lambda x, y: x + x, "wrong-value", "with x in the place of y"),
     "exchanged": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(high, low), "wrong-value", "changed places"),
     "a minus": ("vector_add", VECTOR, lambda x, y: x - y, "wrong-value", "other sign of y"),
+    "a first value": ("found_race", MATRIX, lambda x: x.clamp(min=3.0).amax(1), "wrong-value", "smaller than 3"),
+    "a clamp": ("cross_entropy", IGNORED, lambda x, t: cross_entropy(x, t.clamp(0)), "wrong-value", "targets were smaller"),
     "overlap": ("row_sum", MATRIX, lambda x: rows_one_apart(x).sum(1), "stride-ignored", "from element r on"),
     "transposed": ("matmul", PRODUCT, lambda a, b: a @ as_if_by_rows(b), "stride-ignored", "b was read as if"),
     "by row": ("row_bias", MATRIX, lambda x, b: x + b[: len(x), None], "wrong-value", "b[row] was read"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import permutations, product
 from typing import NamedTuple
 
 import torch
@@ -17,7 +17,7 @@ from ..exercises.design import TensorArgument
 from ..tensors import dtype_name
 from ..text import many
 from ..verdict import Finding, Slug
-from .observation import Observation, agrees, place_in_words
+from .observation import Comparison, Observation, agrees, place_in_words
 
 MOST_FOR_EXP = 40  # of a row whose exponentials add up to a number, whatever is subtracted: exp(2 * 40) is finite
 
@@ -331,6 +331,7 @@ def _others(o: Observation) -> Iterator[Other]:
         yield from _unused(given)
     if o.comparison.ratio is None:  # otherwise the sign is one factor of all elements
         yield from _with_the_other_sign(given)
+    yield from _limited(o.comparison, tensors)
     yield from _elsewhere(tensors, len(o.comparison.bad_rows))
     yield from _rounded(tensors)
     axes = _axes(o)
@@ -386,6 +387,17 @@ def _with_the_other_sign(given: dict) -> Iterator[Other]:
         if isinstance(value, float) or isinstance(value, torch.Tensor) and value.is_floating_point():
             means = f"That would be the right result with the other sign of {name}."
             yield Other({i: -value}, means, "look for a minus that is missing, or there once too often.")
+
+
+def _limited(c: Comparison, tensors: dict) -> Iterator[Other]:
+    """The numbers of a tensor end at 0, or at the number that all wrong elements are."""
+    ends = {0.0} | {float(v) for v in c.value[c.bad][:1] if bool((c.value[c.bad] == v).all()) and v.isfinite()}
+    for (i, (name, x)), end in product(tensors.items(), sorted(ends)):
+        for than, limited in (("smaller", x.clamp(min=end).to(x.dtype)), ("larger", x.clamp(max=end).to(x.dtype))):
+            if x.dtype != torch.bool and not torch.equal(x, limited):
+                means = f"That would be the right result if no number of {name} were {than} than {end:g}."
+                advice = f"look for {end:g} as a limit, as the first value of a maximum or a minimum, or as `other`."
+                yield Other({i: limited}, means, advice)
 
 
 def _elsewhere(tensors: dict, rows: int) -> Iterator[Other]:
