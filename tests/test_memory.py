@@ -291,6 +291,13 @@ def test_the_line_of_a_helper_function():
     assert (fault.line, fault.code) == (7, "return tl.load(x + i)")
 
 
+def test_the_round_of_the_innermost_loop():
+    k = body("for i in range(3):", "    for j in range(2, n, 2):", "        tl.store(x + j, 1.0)", parameters="x, n")
+    fault = fault_of(k[(1,)], torch.zeros(8), 20)
+    assert (fault.round, fault.loop, fault.line) == (4, 7, 8)
+    assert "past the end, in round 4 of the loop in line 7." in str(fault)
+
+
 def test_two_dimensional_lanes_and_programs():
     k = body(
         "i = tl.program_id(1) * B + tl.arange(0, B)[:, None]",

@@ -78,6 +78,8 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     form = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
     if fault.shape and fault.stride == (1,):
         form = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
+    if fault.round:
+        place += f", in round {fault.round} of the loop in line {fault.loop}"
     happened = f"{who} {fault.argument}{lanes} at {place}. {form * bool(fault.shape)}".rstrip()
     return (happened, *_why_outside(fault, one, ragged, strided))
 

@@ -38,6 +38,7 @@ class Fault(Stepping, IndexError):
     a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
     (the pointer belongs to no argument; then `argument` is ""). `lanes`: how many lanes of that program are outside.
     `steps`: see `memory.Access`. `masked`: whether the line has a mask, which these lanes pass. `line`: 0 if unknown.
+    `round`: of the innermost loop around it, from 1 on; 0 outside of loops. `loop`: the line of that loop.
     """
 
     kind: str
@@ -57,6 +58,8 @@ class Fault(Stepping, IndexError):
     distance: int = 0
     steps: tuple[int, ...] = ()
     masked: bool = False
+    round: int = 0
+    loop: int = 0
 
     def __post_init__(self):
         fit = len(self.lane) == len(self.block) and len(self.stride) == len(self.shape)
