@@ -165,6 +165,13 @@ def test_a_key_that_lacks_the_size_is_no_fault_of_the_machine(here):
     assert "The key must hold" in finding.advice and "shown as" not in finding.message
 
 
+def test_an_ordinary_case_that_is_right_alone_blames_what_is_kept(here):
+    verdict = here.judge("vector_add", answer("n = N.setdefault(x.dtype, x.numel())", "N = {}").replace(
+        "triton.cdiv(n_elements", "triton.cdiv(n"), seed=1)  # fmt: skip
+    assert "The same call alone is right. There the launch of add_kernel has the grid" in verdict.message
+    assert "keeps something of an earlier call" in verdict.message and "write `" not in verdict.message
+
+
 def test_what_is_made_to_show_a_part_of_a_key_is_replayed_however_much_differs(here, monkeypatch):
     monkeypatch.setattr(consistency, "MOST_REPLAYED", 1)
     kept = source_of("fused_softmax", "unwritten-output__rows_of_a_program_kept_for_sizes_of_as_many_bits")

@@ -159,6 +159,19 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
     )
 
 
+def kept(trials: Trials, finding: Finding) -> Finding:
+    """The finding about a case; if the call of this case alone is right, what differs there. Where that is the launch,
+    what is kept of an earlier call is the mistake."""
+    number = next((i for i in trials.traces if trials.cases[i].case.name == finding.case), None)
+    if number is None or trials.on_gpu:
+        return finding
+    call, trace = _Call(trials.cases[number], number, 0, alone=True, calls_before=number), trials.traces[number]
+    usual = trace_of(_planned(trials, [call]).get(0))
+    if usual is None or usual == trace or diagnose(*trials.replay({0: (call.drawn, usual)}).values()):
+        return finding
+    return _explained(finding, call, _difference(usual, trace))
+
+
 def _planned(trials: Trials, calls: list[_Call], further: Sequence[Drawn] = ()) -> Reports:
     last = (each.planned(world=WORLDS.index(shown)) for shown in (LARGE_WORLD, OTHER_VENDOR) for each in further)
     requests = (*(call.request() for call in calls), *last)

@@ -20,7 +20,7 @@ from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
-from .consistency import LARGE_WORLD, inconsistency, only_for_cards
+from .consistency import LARGE_WORLD, inconsistency, kept, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .trials import Drawn, Plans, Trials, traces_of, types, verdict_of
 
@@ -39,6 +39,7 @@ class KernelJudgement:
         self.trials = self.runs(judge, exercise, source, seed)
         self.observations: list[Observation] = []
         self.findings: list[Finding | None] = []  # of the cases
+        self.of_one_call = True  # whether the finding has its cause in the call that shows it
         self.large_plans: Plans = {}
         self.beyond_plans: Plans = {}
 
@@ -49,7 +50,10 @@ class KernelJudgement:
         self.observations = self.trials.observe()
         self.findings = [diagnose(o) for o in self.observations]
         self.judge.launchers = types(self.trials.traces.values())
-        return only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
+        found = only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
+        told = kept(self.trials, found) if found and self.exercise.kind == "kernel" else found
+        self.of_one_call = told is found
+        return told
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
@@ -118,7 +122,7 @@ class KernelJudgement:
 
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
-        if any(self.findings) and len(wrong_blanks or ()) < 2:
+        if any(self.findings) and self.of_one_call and len(wrong_blanks or ()) < 2:
             # All that a starter lacks would be told at once: that is the answer.
             untouched = self.exercise.starter and is_starter(self.source, self.exercise.starter, self.exercise.entry)
             cases = enumerate(zip(self.observations, self.findings))
