@@ -278,6 +278,9 @@ def test_most_slips_of_a_right_answer_are_undone_by_another_slip():
     ("naive_softmax", "lane_sum += tl.exp(block - row_max)", "lane_sum = tl.exp(block - row_max)"),
     ("row_max_and_sum", "(x, maxima, sums, n_cols, BLOCK_SIZE=1024)", "(x, sums, maxima, n_cols, BLOCK_SIZE=1024)"),
     ("row_max_and_sum", "dtype=torch.float32, device=x.device)", "dtype=x.dtype, device=x.device)"),
+    ("found_race", "tl.full((BLOCK,), -float('inf'), tl.float32)", "tl.full((BLOCK,), -1e30, tl.float32)"),
+    ("bug_hunt", "scale_kernel[grid](x, output, a, x.stride(0), output.stride(0), n_cols, BLOCK=256)",
+     "scale_kernel[grid](x, output, a, max(x.stride(0), n_cols), output.stride(0), n_cols, BLOCK=256)"),
     ("column_sum", "tl.zeros((ROWS, COLUMNS), tl.float32)", "tl.zeros((ROWS, COLUMNS), x_ptr.dtype.element_ty)"),
 ])  # fmt: skip
 def test_a_slip_is_named_where_no_right_answer_resembles_the_answer(judged, monkeypatch, exercise, right, wrong):

@@ -24,13 +24,15 @@ _FUNCTIONS = {"max": "sum", "sum": "max", "maximum": "minimum", "minimum": "maxi
               "log": "log2", "log2": "log"}  # fmt: skip
 _AXES = {":, None": ast.parse("x[None, :]", mode="eval").body.slice,
          "None, :": ast.parse("x[:, None]", mode="eval").body.slice}  # fmt: skip
+_LIMITS = ("max", "min", "maximum", "minimum", "clamp", "where")  # calls that give one of their arguments
+LOW = 1000.0  # below its negative, a number stands for -inf
 _SHORT = ("element_ty", "float16", "bfloat16")  # dtypes in a kernel that may have 16 bits
 Change = tuple[ast.AST, ast.AST]  # what stands there, and what to write
 
 
 def usual(source: str, slug: str) -> list[tuple[Difference, ...]]:
     """The slips that give this symptom more than others do."""
-    return _made(source, _SYMPTOMS.get(slug, ()))
+    return _made(source, (_patches, *_SYMPTOMS.get(slug, ())), MOST_SLIPS)
 
 
 def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
@@ -261,6 +263,33 @@ def _names(function: _Function) -> Iterator[Change]:
     for node in function.expressions if function.is_kernel else ():
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from ((node, ast.Name(other)) for other in function.like(node, id(node) in stored))
+
+
+def _patches(function: _Function) -> Iterator[Change]:
+    """What often hides another mistake: a number that is limited or chosen, and a very low one for -inf."""
+    set_by = {n.value: ast.unparse(n.targets[0]) for n in function.parts if isinstance(n, ast.Assign)}
+    spare: set[ast.AST] = set()  # without them, x = x would be left: this line as a whole is too much
+    for node in filter(_limits, function.expressions):
+        chosen = [*_chosen(node)]
+        if set_by.get(node) in map(ast.unparse, chosen):
+            spare |= {*ast.walk(node)}
+        yield from ((node, part) for part in chosen if node not in spare)
+    for node in function.expressions:
+        if function.is_kernel and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            if getattr(node.operand, "value", 0) >= LOW:
+                yield node, MINUS_INFINITY
+
+
+def _limits(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and (_method(node) or getattr(node.func, "id", "")) in _LIMITS
+
+
+def _chosen(node: ast.expr) -> Iterator[ast.expr]:
+    """What a call may give that limits or chooses, from the inside out."""
+    for part in (*node.args, *(getattr(node.func, "value", None),) * (_method(node) == "clamp")):
+        if _limits(part):
+            yield from _chosen(part)
+        yield part
 
 
 _KINDS = (_exchanged, _rounded, _forgotten, _operators, _numbers, _calls, _names, _dtypes)
