@@ -38,7 +38,7 @@ def points(verdict) -> str:
 def cases_in_words(cases, passed: bool) -> str:
     """All in one word where they are alike; otherwise how many failed, and the first of them. passed: the answer."""
     if len(cases) > 1 and all(case.passed for case in cases):
-        return f"all {len(cases)} pass" + ("" if passed else ". The mistake shows in another call, which is told above")
+        return f"all {len(cases)} pass" + ("" if passed else ", and the call that is told above fails")
     if not any(case.ran for case in cases):
         return f"{len(cases)} not run"
     failed = [case.name for case in cases if not case.passed]

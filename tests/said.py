@@ -120,6 +120,6 @@ SAID = {
     "wrong/lost_lane/wrong-value__finite_limits": ["leave out `low, high"],
     "wrong/int8_decode_attention/wrong-value__keys_of_zeros_left_out": ["write `x = tl.where(mask,"],
     "wrong/gather_rows/wrong-value__indices_below_their_count": ["and the result depends on it", "Line 16"],
-    "wrong/tile_dot/nan__float32_as_float16": ["numbers that float16 has not"],
+    "wrong/tile_dot/nan__float32_as_float16": ["numbers beyond float16"],
     "wrong/first_kernel/unwritten-output__ids_in_16_bits": ["write `output = torch.full((n,), -1, dtype=torch.int32"],
 }

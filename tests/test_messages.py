@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 
 from autograder import check, gallery
+from autograder.box import wire
 from autograder.judge.kernels import with_what_is_rounded
 from autograder.verdict import CaseResult, Finding, Verdict
 from workshop.executor.facts import Unused, unused
@@ -142,16 +143,21 @@ def test_the_executor_says_which_lines_round():
     assert rounded(rounds, "*fp32") == rounded(stores_rounded, "*fp16") == []
 
 
-@pytest.mark.parametrize(("lines", "launches", "steps", "said"), [
-    ([34, 0], 1, (), "in line 34"),
-    ([], 1, (), "No line of the kernels"),
-    ([0], 1, (), "Most often"),  # in a function of Triton's
-    ([], 2, (), "Most often"),  # what one launch hands to the next may be rounded
-    ([], 1, ("_to_copy",), "Most often"),  # a cast by torch
+BUFFER = 1  # a tensor that is neither the input, 0, nor the result, 2
+
+
+@pytest.mark.parametrize(("lines", "given", "steps", "said"), [
+    ([34, 0], {}, (), "in line 34"),
+    ([], {0: "*fp16", BUFFER: "*fp32", 2: "*fp16"}, (), "No line of the kernels"),
+    ([0], {}, (), "Most often"),  # in a function of Triton's
+    ([], {BUFFER: "*bf16"}, (), "Most often"),  # what one launch hands to the next is rounded
+    ([], {}, ("_to_copy",), "Most often"),  # a cast by torch
 ])  # fmt: skip
-def test_no_line_is_cleared_where_numbers_may_be_rounded(lines, launches, steps, said):
-    launch = types.SimpleNamespace(unused=[Unused("half", line) for line in lines])
-    trace = types.SimpleNamespace(launches=[launch] * launches, steps=[types.SimpleNamespace(op=op) for op in steps])
+def test_no_line_is_cleared_where_numbers_may_be_rounded(lines, given, steps, said):
+    arguments = tuple(wire.Argument(f"x{i}", {"t": i}, kind) for i, kind in given.items())
+    launch = wire.Launch("kernel", (1, 1, 1), "", arguments, {}, {}, unused=tuple(Unused("half", n) for n in lines))
+    operations = (wire.Operation(op, "", [], {}, (BUFFER,)) for op in steps)
+    trace = wire.Trace((wire.Input(0, (0,)), *operations, launch), 2)
     finding = Finding("low-precision", "The result is close.", "Most often, a sum was kept in half precision.")
     assert said in with_what_is_rounded(finding, [trace]).means
 

@@ -43,7 +43,7 @@ WRONG = {
     "exchanged": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(high, low), "wrong-value", "changed places"),
     "a minus": ("vector_add", VECTOR, lambda x, y: x - y, "wrong-value", "other sign of y"),
     "a first value": ("found_race", MATRIX, lambda x: x.clamp(min=3.0).amax(1), "wrong-value", "smaller than 3"),
-    "a clamp": ("cross_entropy", IGNORED, lambda x, t: cross_entropy(x, t.clamp(0)), "wrong-value", "targets were smaller"),
+    "a clamp": ("cross_entropy", IGNORED, lambda x, t: cross_entropy(x, t.clamp(0)), "wrong-value", "of targets"),
     "overlap": ("row_sum", MATRIX, lambda x: rows_one_apart(x).sum(1), "stride-ignored", "from element r on"),
     "transposed": ("matmul", PRODUCT, lambda a, b: a @ as_if_by_rows(b), "stride-ignored", "b was read as if"),
     "by row": ("row_bias", MATRIX, lambda x, b: x + b[: len(x), None], "wrong-value", "b[row] was read"),

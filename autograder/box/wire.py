@@ -364,9 +364,9 @@ class Trouble:
 class Evidence:
     """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
-    What nothing counts or sees, as on a GPU, is empty or 0. unread: for each tensor argument, the first runs of
-    elements that no kernel read, in row-major order: begin, end, begin, … without_work: of a launch, the programs that
-    stored nothing: how many, of how many, the first.
+    What nothing counts or sees, as on a GPU, is empty or 0. changed: which tensor arguments are not as they were.
+    unread: for each tensor argument, the first runs of elements that no kernel read, in row-major order: begin, end,
+    begin, … without_work: of a launch, the programs that stored nothing: how many, of how many, the first.
     """
 
     launched: Names = ()
@@ -383,6 +383,7 @@ class Evidence:
     stores: Flag = True  # a program of a kernel has a line that writes to memory
     without_work: Integers = ()
     steps: Annotated[tuple[Steps, ...], 16] = ()
+    changed: Integers = ()
 
 
 @dataclass(frozen=True)

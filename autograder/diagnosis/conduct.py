@@ -138,11 +138,15 @@ def damaged(o: Observation) -> Finding | None:
             "give the store a mask that is true only for elements of the tensor.",
         )
     if "input-modified" in o.evidence.damage:
+        names = [name for name, a in zip(o.exercise.parameters, o.arguments) if isinstance(a, Strided)]
+        names = [*names, *["the incoming gradient"] * (o.case.gradient is not None)]
+        changed = " and ".join(names[i] for i in o.evidence.changed if 0 <= i < len(names)) or "an input"
         return Finding(
             "input-modified",
-            "The input was changed.",
-            "A kernel stored through the input's pointer, or the host function changed the input in place.",
-            "store only through the output's pointer.",
+            f"The kernels or the host function changed {changed}.",
+            "The caller still needs it. x.detach(), x.data, x.contiguous(), x.view and x.t() are no copies: they give "
+            "x's own memory where they can.",
+            "store only to tensors that the function has made, with torch.empty or torch.empty_like.",
         )
     return None
 
@@ -415,7 +419,7 @@ _TOLD = {
         "torch computed part of the result on the host: {t.message}.",
         "A Triton kernel must compute the numbers of the output. The host function may allocate, copy, cast, view and "
         "launch.",
-        "move {t.message} into the kernel.",
+        "move {t.message} into the kernel, or leave it out if the exercise does not ask for it.",
     ),
     "not-replayable": (
         "no-triton-kernel",

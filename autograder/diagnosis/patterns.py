@@ -129,7 +129,8 @@ def not_finite(o: Observation) -> Finding | None:
     if origins:
         (line, how), _ = origins.most_common(1)[0]
         means = f"NaN comes from line {line}: {_MAKES_NAN.get(how, ANY_NAN)}{still * (how in ('', 'fsub'))}"
-        attempt = "find out where these numbers come from, and keep them out of this line."
+        attempt = "find out where these numbers come from. Where the exercise allows them, compute the result without "
+        attempt += "this operation; else keep them out of this line."
         return Finding("nan", happened, means, attempt, line)
     return Finding(
         "nan",
@@ -490,5 +491,5 @@ def _slices(length: int, blocks: tuple[int, ...]) -> Iterator[tuple[int, int, st
         yield 0, last, _ENDS
         yield block, length, _BEGINS
     if length > 2:
-        yield 0, length - 1, "compare with the length itself: mask = offsets < n."
+        yield 0, length - 1, "find what ends one too early: a mask, the end of a loop, or a half that is rounded down."
         yield 1, length, _BEGINS

@@ -100,7 +100,7 @@ VALUES = (
     *(
         # their products are as usual
         tried_once(name, lambda first, second, *others: (1e6 * first, 1e-6 * second, *others), dtype=(dtype,))
-        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers that float16 has not", "float32"))
+        for name, dtype in (("large and small numbers", "bfloat16"), ("numbers beyond float16", "float32"))
     ),
 )  # fmt: skip
 # An accumulator in half precision is seen where k is long and the sums grow.

@@ -15,14 +15,14 @@ from ..box.wire import CASTS, Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.cases import Strided
 from ..exercises.spec import Exercise
-from ..text import listed
+from ..text import listed, many
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, kept, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .trials import Drawn, Plans, Trials, traces_of, types, verdict_of
+from .trials import Drawn, Plans, Trials, trace_of, traces_of, types, verdict_of
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -138,7 +138,14 @@ class KernelJudgement:
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         finding = with_what_is_rounded(finding, self.trials.traces.values())
+        if not wrong_blanks:
+            finding = with_what_was_launched(finding, self._trace_of(finding.case))
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
+
+    def _trace_of(self, case: str) -> Trace | None:
+        """The trace of a call, by the name of its case."""
+        planned = ((d.case.name, trace_of(plan)) for d, plan in (self.large_plans | self.beyond_plans).items())
+        return {**dict(planned), **{self.trials.cases[i].case.name: t for i, t in self.trials.traces.items()}}.get(case)
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
         if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or "jit" not in self.source:
@@ -232,6 +239,8 @@ _TOLD: dict[str, tuple[str, str]] = {
 }
 _ADVISED = {Slug.OVERFLOW, Slug.NAN, Slug.RELIES_ON_MASKED_LANES, Slug.NOT_NORMALISED}  # with what to compute
 _OUTSIDE = {Slug.OUT_OF_BOUNDS_LOAD, Slug.OUT_OF_BOUNDS_STORE}
+_OF_PLACES = {*_OUTSIDE, Slug.UNWRITTEN_OUTPUT, Slug.TAIL_WRONG, Slug.WRONG_PROGRAM_ID, Slug.WRONG_VALUE}
+MOST_LAUNCHES = 2  # that are told
 _COMPARED = {"0": "columns", "1": "rows"}
 
 
@@ -253,7 +262,7 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
 def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
     """The finding of numbers that are nearly right, with the lines that round them, or with the word that none does.
 
-    Between launches, and where torch casts, numbers may be rounded in memory: there nothing is said.
+    Where torch casts, and in tensors between launches, numbers may be rounded in memory: there nothing is said.
     """
     traces = list(traces)
     facts = [each for trace in traces for launch in trace.launches for each in launch.unused]
@@ -272,12 +281,33 @@ def with_what_is_rounded(finding: Finding, traces: Iterable[Trace]) -> Finding:
         means = f"Numbers of 16 bits are computed with in {where}: three digits."
         return replace(finding, means=means, line=lines[0])
     casts = any(getattr(step, "op", "") in CASTS for t in traces for step in t.steps)
-    if found or casts or any(len(t.launches) > 1 for t in traces):
+    if found or casts or any(map(_in_short_memory, traces)):
         return finding
-    means = "No line of the kernels computes in half precision: small numbers are left out, or count twice. Or tl.dot "
-    means += "rounds float32 to TF32."
-    advice = "look at each condition and limit: what is left out must be 0, not only small."
+    means = "No line of the kernels computes in half precision: small numbers are left out, or count twice, or numbers "
+    means += "become whole ones. Or tl.dot rounds float32 to TF32."
+    advice = "look at each condition, limit and conversion: what is left out must be 0, not only small."
     return replace(finding, means=means, advice=advice)
+
+
+def with_what_was_launched(finding: Finding, trace: Trace | None) -> Finding:
+    """The finding of wrong places, where no repair is known, with the numbers that the last launches got."""
+    if trace is None or finding.repair or finding.slug not in _OF_PLACES:
+        return finding
+    said = [_launched(launch) for launch in trace.launches[-MOST_LAUNCHES:]]
+    return replace(finding, means=" ".join(filter(None, [finding.means, *said])))
+
+
+def _launched(launch: Launch) -> str:
+    numbers = ((name, value) for name, value in launch.args.items() if isinstance(value, (int, float)))
+    given = ", ".join(f"{name} = {value:g}" if type(value) is float else f"{name} = {value}" for name, value in numbers)
+    return f"{launch.kernel} ran in {many(launch.programs, 'program', 'programs')}{' with ' * bool(given)}{given}."
+
+
+def _in_short_memory(trace: Trace) -> bool:
+    """Whether a kernel gets a tensor of 16 bits that is neither an input nor the result."""
+    given = (each for launch in trace.launches for each in launch.given if each.kind in ("*fp16", "*bf16"))
+    known = {out for step in trace.steps if isinstance(step, Input) for out in step.out} | {trace.result}
+    return any(each.value.get("t") not in known for each in given if isinstance(each.value, dict))
 
 
 def about_products(traces: Iterable[Trace]) -> str:

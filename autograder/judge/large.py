@@ -34,10 +34,10 @@ from .trials import Drawn, Plans, Trials, bound_of, ended, has_ended, named, tra
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
 MOST_NEEDED = 1 << 18  # elements that one row follows from
-TOO_FEW = "Smaller inputs are right. The launch, or a loop of the kernel, ends too early for large ones."
+TOO_FEW = "Smaller inputs are right. The launch, or a loop of the kernel, ends too early for this size."
 ADVICE = (
     "let the grid grow with the size, as triton.cdiv(n, BLOCK_SIZE) does, or let each program take as many blocks as "
-    "there are."
+    "there are. Look at each number that is chosen by the size."
 )
 
 PRIMES = 2, 3, 5, 7, 11, 13, 17, 19

@@ -274,9 +274,9 @@ def _patches(function: _Function) -> Iterator[Change]:
         if set_by.get(node) in map(ast.unparse, chosen):
             spare |= {*ast.walk(node)}
         yield from ((node, part) for part in chosen if node not in spare)
-    for node in function.expressions:
-        if function.is_kernel and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            if getattr(node.operand, "value", 0) >= LOW:
+    for node in function.expressions if function.is_kernel else ():
+        match node:
+            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as number)) if number >= LOW:
                 yield node, MINUS_INFINITY
 
 

@@ -289,17 +289,17 @@ class Machine:
         two = (yield from self.block(other, [], no))[1]
         return [merged(choice, a, b) for a, b in zip(one, two)]
 
-    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on, number: int) -> Steps:
+    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on, turn: int) -> Steps:
         """One round of a loop for the programs that `go` on; None: all of `on`. Returns what all carry from here.
 
-        number: of the round, from 1 on.
+        turn: the number of the round, from 1 on.
         """
         loop, all_go = self.where, go is None or on is None and bool(go.all())
         try:
-            new = (yield from self.block(body, given, on if all_go else go, number > 1))[1]
+            new = (yield from self.block(body, given, on if all_go else go, turn > 1))[1]
         except Fault as fault:
             if not fault.round:
-                fault.round, fault.loop = number, self.memory.text(loop)[0]
+                fault.round, fault.loop = turn, self.memory.text(loop)[0]
             raise
         return new if all_go else [merged(go, a, b) for a, b in zip(new, carried)]
 
@@ -309,17 +309,17 @@ class Machine:
         carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
         body, where = operation.regions[0].blocks[0], self.where
-        for number in itertools.count(1):
+        for turn in itertools.count(1):
             go = _before(index, high, step)
             if not isinstance(go, bool):
                 go = _both(torch.from_numpy(go), on)
             if go is False or go is not True and not go.any():
                 return carried
             go, given = None if go is True else go, [Affine(index, (), (), dtype), *carried]
-            carried = yield from self._round(body, given, carried, go, on, number)
+            carried = yield from self._round(body, given, carried, go, on, turn)
             index = index + step
             self.where = where
-            if self.only_addresses and number == 1:
+            if self.only_addresses and turn == 1:
                 found = yield from self._at_once(body, (index, high, step), given, carried, on)
                 if found is not None:
                     return found
@@ -361,15 +361,15 @@ class Machine:
         before, body = (region.blocks[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(self.facts.deciding(operation), self.memory)
         where = self.where
-        for number in itertools.count(1):
-            go, *given = (yield from self.block(before, carried, on, number > 1))[1]
+        for turn in itertools.count(1):
+            go, *given = (yield from self.block(before, carried, on, turn > 1))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             self.where = where
             if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
                 self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
-            carried = yield from self._round(body, given, given, go, on, number)
+            carried = yield from self._round(body, given, given, go, on, turn)
             if rounds is None:
                 yield
 

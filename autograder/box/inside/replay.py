@@ -295,7 +295,8 @@ def run(job: Job, case: wire.ReplayCase, programs: Known) -> wire.Report:
     result = watched.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
-    damage = [found for each in inputs if (found := each.damage())]
+    found = [each.damage() for each in inputs]
+    damage, changed = [*filter(None, found)], [i for i, each in enumerate(found) if each == CHANGED]
     if any(each.damage() == OUTSIDE for each in watched.made):
         damage.append(OUTSIDE)
     output = to_bytes(result)
@@ -306,7 +307,8 @@ def run(job: Job, case: wire.ReplayCase, programs: Known) -> wire.Report:
     aliases = any(result.numel() and storage_of(result) == storage_of(each.buffer) for each in inputs)
     described = wire.Result(tuple(result.shape), dtype_name(result.dtype), result.is_contiguous(), aliases)
     wire.write_result(case.slot, job.output, output)
-    return wire.Report(result=described, evidence=wire.Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
+    seen = wire.Evidence(**watched.evidence(), damage=damage[:4], changed=changed[:4], idle=idle)
+    return wire.Report(result=described, evidence=seen)
 
 
 class _Watched(Replay):
@@ -504,7 +506,7 @@ def _works(target: str) -> bool:
 FEW = 1 << 12
 GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 NOTHING = -1
-OUTSIDE = "out-of-bounds-store"
+OUTSIDE, CHANGED = "out-of-bounds-store", "input-modified"
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
@@ -545,11 +547,11 @@ class Guarded:
         each_place(torch.as_strided(self.inside, tuple(values.shape), tuple(stride), first)).fill_(True)
 
     def damage(self) -> str | None:
-        """'input-modified' if the tensor changed, OUTSIDE if a guard or gap changed, else None."""
+        """CHANGED if the tensor changed, OUTSIDE if a guard or gap changed, else None."""
         changed = bits(self.buffer) != self.before
         if bool((changed & ~self.inside).any()):
             return OUTSIDE
-        return "input-modified" if bool(changed.any()) else None
+        return CHANGED if bool(changed.any()) else None
 
 
 class Copies:
