@@ -51,7 +51,9 @@ class KernelJudgement:
         self.findings = [diagnose(o) for o in self.observations]
         self.judge.launchers = types(self.trials.traces.values())
         found = only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
-        told = kept(self.trials, found) if found and self.exercise.kind == "kernel" else found
+        if found is None or self.exercise.kind == "jax" or self.findings[0]:  # the first call has none before it
+            return found
+        told = kept(self.trials, found)
         self.of_one_call = told is found
         return told
 
@@ -138,7 +140,7 @@ class KernelJudgement:
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         finding = with_what_is_rounded(finding, self.trials.traces.values())
-        if not wrong_blanks:
+        if self.of_one_call and not wrong_blanks:
             finding = with_what_was_launched(finding, self._trace_of(finding.case))
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
 

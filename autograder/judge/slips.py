@@ -266,18 +266,28 @@ def _names(function: _Function) -> Iterator[Change]:
 
 
 def _patches(function: _Function) -> Iterator[Change]:
-    """What often hides another mistake: a number that is limited or chosen, and a very low one for -inf."""
+    """What often hides another mistake in a kernel: a number that is limited or chosen, and a very low one for -inf."""
+    yield from _unlimited(function) if function.is_kernel else ()
+    for node in function.expressions if function.is_kernel else ():
+        match node:
+            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as number)) if number >= LOW:
+                yield node, MINUS_INFINITY
+
+
+def _sizes(function: _Function) -> Iterator[Change]:
+    """A size or a stride that the host function limits."""
+    yield from () if function.is_kernel else _unlimited(function)
+
+
+def _unlimited(function: _Function) -> Iterator[Change]:
+    """What a call limits or chooses, in its place."""
     set_by = {n.value: ast.unparse(n.targets[0]) for n in function.parts if isinstance(n, ast.Assign)}
     spare: set[ast.AST] = set()  # without them, x = x would be left: this line as a whole is too much
     for node in filter(_limits, function.expressions):
         chosen = [*_chosen(node)]
         if set_by.get(node) in map(ast.unparse, chosen):
             spare |= {*ast.walk(node)}
-        yield from ((node, part) for part in chosen if node not in spare)
-    for node in function.expressions if function.is_kernel else ():
-        match node:
-            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as number)) if number >= LOW:
-                yield node, MINUS_INFINITY
+        yield from ((node, part) for part in chosen if node not in spare and not isinstance(part, ast.Constant))
 
 
 def _limits(node: ast.expr) -> bool:
@@ -294,6 +304,6 @@ def _chosen(node: ast.expr) -> Iterator[ast.expr]:
 
 _KINDS = (_exchanged, _rounded, _forgotten, _operators, _numbers, _calls, _names, _dtypes)
 _SYMPTOMS = {
-    Slug.WRONG_DTYPE: (_dtypes,), Slug.LOW_PRECISION: (_dtypes,), Slug.TAIL_WRONG: (_rounded,),
-    Slug.UNWRITTEN_OUTPUT: (_rounded,),
+    Slug.WRONG_DTYPE: (_dtypes,), Slug.LOW_PRECISION: (_dtypes,), Slug.TAIL_WRONG: (_rounded, _sizes),
+    Slug.UNWRITTEN_OUTPUT: (_rounded, _sizes), Slug.OUT_OF_BOUNDS_LOAD: (_sizes,), Slug.OUT_OF_BOUNDS_STORE: (_sizes,),
 }  # fmt: skip
