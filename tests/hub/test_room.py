@@ -69,7 +69,7 @@ class Person:
         self.page.keyboard.press("Control+s")
         panel.scroll_into_view_if_needed()
         self.page.wait_for_function("() => !document.title.startsWith('*')", timeout=SLOW)
-        return panel.inner_text()
+        return panel.text_content()  # the notebook hides a cell that is out of sight: then inner_text is empty
 
     def room_page(self) -> None:
         assert self.page.goto(f"{self.room.url}/user/{self.name}/room").status == 200
