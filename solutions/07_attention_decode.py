@@ -430,7 +430,8 @@ report
 #
 # `paged_decode_attention(q, k_pages, v_pages, block_table, lengths)` takes q (b, h, d), pages (p, page, h, d), the table
 # (b, most) in int32 and the lengths (b,) in int32, and returns (b, h, d). Entries of the table behind a request's length
-# belong to another request, or are no page at all. Rows of a page behind the length may hold anything, `nan` too.
+# belong to another request, or are no page at all. Rows of a page behind the length may hold anything, `nan` and
+# infinity, too.
 
 # %% answer="paged_decode_attention"
 @triton.jit

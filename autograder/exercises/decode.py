@@ -249,7 +249,8 @@ def _pages(sizes, kind, dtype, generator):
     ragged = (lengths % page).nonzero()[:, 0]  # nobody has filled the end of their last page
     row, token = (torch.arange(page) >= lengths[ragged, None] % page).nonzero(as_tuple=True)
     last = table[ragged, lengths[ragged] // page][row]
-    k[last, token] = v[last, token] = torch.nan
+    anything = torch.tensor([torch.nan, torch.inf, -torch.inf])[torch.arange(len(last)) % 3]
+    k[last, token] = v[last, token] = anything[:, None, None]
     return *kind.fill(torch.randn(requests, *shape, generator=generator), k, v, table[:, 0]), table, lengths
 
 

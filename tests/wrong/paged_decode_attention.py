@@ -25,6 +25,12 @@ EDITS = (
          "mask = tl.arange(0, PAGE) < PAGE"},
     ),
     Edit(
+        "nan", "infinity_behind_the_length_kept",
+        {"v = tl.load(v_ptr + places, mask=mask[:, None], other=0.0).to(tl.float32)":
+         "v = tl.load(v_ptr + places).to(tl.float32)\n        v = tl.where(v == v, v, 0.0)"},
+        "Rows behind the length may hold infinity, too, and 0 * inf is NaN.",
+    ),
+    Edit(
         "wrong-value", "heads_outermost",
         {"rows = (page * PAGE + tl.arange(0, PAGE)) * heads + head":
          "rows = (page * heads + head) * PAGE + tl.arange(0, PAGE)"},
