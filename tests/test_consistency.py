@@ -165,6 +165,15 @@ def test_a_key_that_lacks_the_size_is_no_fault_of_the_machine(here):
     assert "The key must hold" in finding.advice and "shown as" not in finding.message
 
 
+def test_a_nan_of_bfloat16_gets_its_line_from_float32(here):
+    trials = planned(here, "vector_add", PLAIN.replace("x + y", "x + y + (x - x) / (x - x)")).trials
+    number = next(i for i, drawn in enumerate(trials.cases) if drawn.case.name == "bfloat16, n = 2048")
+    finding = diagnose(trials.replay({0: (trials.cases[number], trials.traces[number])})[0])
+    assert finding.slug == "nan" and not finding.line
+    found = consistency.with_the_line_of_nan(trials, finding)
+    assert "(x - x) / (x - x)" in trials.source.splitlines()[found.line - 1] and "0 is divided by 0" in found.means
+
+
 def test_an_ordinary_case_that_is_right_alone_blames_what_is_kept(here):
     verdict = here.judge("vector_add", answer("n = N.setdefault(x.dtype, x.numel())", "N = {}").replace(
         "triton.cdiv(n_elements", "triton.cdiv(n"), seed=1)  # fmt: skip

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from known import source_of
 from mutants import solution, undoes
 from test_vote import ANSWERS, SHAPES, seen
 
@@ -288,6 +289,21 @@ def test_a_slip_is_named_where_no_right_answer_resembles_the_answer(judged, monk
     assert right in solution(exercise)
     message = judged(exercise, solution(exercise).replace(right, wrong)).message
     assert f"{right}`" in message, message
+
+
+def test_another_grid_is_no_repair_where_the_kernel_asks_for_it(judged, monkeypatch):
+    """The sum goes on into the next tile of a program. With a program for each tile, that does not show."""
+    right = source_of("matmul", "persistent_groups")
+    acc, loop = "        acc = tl.zeros((M, N), tl.float32)\n", "    for tile in"
+    wrong = right.replace(acc, "").replace(loop, f"{acc[4:]}{loop}").replace("min(tiles, 264)", "min(tiles, 2)")
+
+    def other_grid(exercise, source, finding, quick, whole):
+        assert not whole(source.replace("min(tiles, 2)", "tiles")) and whole(right)
+        return finding
+
+    monkeypatch.setattr(kernels, "blames_a_difference", other_grid)
+    message = judged("matmul", wrong).message
+    assert "With another number of programs, all cases are right" in message and "begin anew" in message, message
 
 
 def test_two_variables_of_a_kernel_that_changed_places_are_named(judged):

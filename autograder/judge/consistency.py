@@ -24,8 +24,8 @@ from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..text import many
-from ..verdict import Finding
-from .trials import Drawn, Plans, Reports, Trials, has_ended, trace_of
+from ..verdict import Finding, Slug
+from .trials import Drawn, Plans, Reports, Trials, has_ended, trace_of, traces_of
 
 # The long run is in the first, which is as the one of the cases. Each kind is there with few, with some and with many
 # multiprocessors.
@@ -172,6 +172,20 @@ def kept(trials: Trials, finding: Finding) -> Finding:
     return _explained(finding, call, _difference(usual, trace))
 
 
+def with_the_line_of_nan(trials: Trials, finding: Finding) -> Finding:
+    """The finding of a NaN. In bfloat16 it has no room for a line: the same numbers in float32 say where it is made."""
+    number = next((i for i in trials.traces if trials.cases[i].case.name == finding.case), None)
+    if finding.slug != Slug.NAN or finding.line or number is None or torch.float32 not in trials.exercise.bounds:
+        return finding
+    case = trials.cases[number].case
+    drawn = trials.drawn(replace(case, make=partial(_changed, case, torch.float32, 0)), number)
+    planned = {i: (drawn, trace) for i, trace in traces_of(trials.plan([trials.source], [drawn])).items()}
+    wide = diagnose(*trials.replay(planned).values()) if planned else None
+    if wide is None or wide.slug != Slug.NAN or not wide.line:
+        return finding
+    return replace(finding, line=wide.line, means=wide.means, advice=wide.advice)
+
+
 def _planned(trials: Trials, calls: list[_Call], further: Sequence[Drawn] = ()) -> Reports:
     last = (each.planned(world=WORLDS.index(shown)) for shown in (LARGE_WORLD, OTHER_VENDOR) for each in further)
     requests = (*(call.request() for call in calls), *last)
@@ -185,7 +199,7 @@ def _error(report: Report | Outcome) -> str:
 
 def _replayed(trials: Trials, calls: list[_Call], differing: list[tuple[_Call, Trace, Trace]]) -> Finding | None:
     """Replays the calls that launch other work than in their case."""
-    grids = [each for each in differing if _without_grids(each[1]) == _without_grids(each[2])]
+    grids = [each for each in differing if without_grids(each[1]) == without_grids(each[2])]
     others = [each for each in differing if each not in grids]
     grids.sort(key=lambda each: -each[0].drawn.expected.numel())
     others.sort(key=lambda each: (not each[0].drawn.expected.numel(), -each[0].times))
@@ -295,7 +309,7 @@ def _changed(case: Case, dtype: torch.dtype | None, more: int, generator: torch.
     return tuple(made)
 
 
-def _without_grids(trace: Trace) -> list:
+def without_grids(trace: Trace) -> list:
     return [replace(step, grid=()) if isinstance(step, Launch) else step for step in trace.steps]
 
 

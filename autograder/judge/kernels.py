@@ -20,12 +20,27 @@ from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
-from .consistency import LARGE_WORLD, inconsistency, kept, only_for_cards
+from .consistency import (
+    LARGE_WORLD,
+    inconsistency,
+    kept,
+    only_for_cards,
+    with_the_line_of_nan,
+    without_grids,
+)
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .trials import Drawn, Plans, Trials, trace_of, traces_of, types, verdict_of
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
+OF_A_ROUND = (
+    "With another number of programs, all cases are right. So what a program does for one part of its work changes "
+    "what it does for the next part."
+)
+ANEW = (
+    "let each round of the loop that takes a program's next part begin anew: its sums, its pointers, its counters. The "
+    "step of this loop is tl.num_programs(0)."
+)
 AROUND_THEM = "All blanks are right: the mistake is in a line around them, in the kernel or where it is launched."
 
 
@@ -39,6 +54,7 @@ class KernelJudgement:
         self.trials = self.runs(judge, exercise, source, seed)
         self.observations: list[Observation] = []
         self.findings: list[Finding | None] = []  # of the cases
+        self.right_for_another_grid = False
         self.of_one_call = True  # whether the finding has its cause in the call that shows it
         self.large_plans: Plans = {}
         self.beyond_plans: Plans = {}
@@ -51,9 +67,10 @@ class KernelJudgement:
         self.findings = [diagnose(o) for o in self.observations]
         self.judge.launchers = types(self.trials.traces.values())
         found = only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
-        if found is None or self.exercise.kind == "jax" or self.findings[0]:  # the first call has none before it
+        if found is None or self.exercise.kind == "jax" or self.trials.on_gpu:
             return found
-        told = kept(self.trials, found)
+        found = with_the_line_of_nan(self.trials, found)
+        told = found if self.findings[0] else kept(self.trials, found)  # no call was before the first one
         self.of_one_call = told is found
         return told
 
@@ -157,15 +174,19 @@ class KernelJudgement:
         def quick(sources: list[str]) -> list[str]:
             return self.trials.right_sources(sources, soon)
 
+        any_grid = "num_programs" in self.source and not finding.slug.of_right_numbers
+        whole = partial(self._is_right, any_grid=any_grid)
         usual = partial(slips.usual, slug=finding.slug)
-        told = blames_a_slip(self.source, finding, quick, self._is_right, usual)
+        told = blames_a_slip(self.source, finding, quick, whole, usual)
         if told is not finding:
             return told
-        told = blames_a_difference(self.exercise.name, self.source, finding, quick, self._is_right)
+        told = blames_a_difference(self.exercise.name, self.source, finding, quick, whole)
         clear = finding.by_numbers or finding.slug.of_right_numbers or finding.slug == Slug.TIMEOUT
-        if told is not finding or clear:
-            return told
-        return blames_a_slip(self.source, finding, quick, self._is_right)
+        if told is finding and not clear:
+            told = blames_a_slip(self.source, finding, quick, whole)
+        if told is finding and self.right_for_another_grid:
+            return replace(finding, means=OF_A_ROUND, advice=ANEW, second=None)
+        return told
 
     def _soon_known(self) -> Drawn:
         """A case that is quickly run, and that fails if any does."""
@@ -174,12 +195,28 @@ class KernelJudgement:
         by_size = sorted(failing, key=lambda drawn: math.prod(drawn.shape))
         return next((d for d in by_size if math.prod(d.shape) >= FEW), (by_size or self.trials.cases)[0])
 
-    def _is_right(self, source: str) -> bool:
+    def _is_right(self, source: str, any_grid: bool) -> bool:
         """Whether another source gets past the step that this answer fails. A change of the launch, such as too many
-        programs, must get past all steps."""
+        programs, must get past all steps, and leave the launches of the cases that pass as they are. any_grid: the
+        kernel must be right with any number of programs, so that another number hides the mistake."""
         other = type(self)(self.judge, self.exercise, source, self.trials.seed)
-        until = None if _kernels(source) == _kernels(self.source) else self.found_by + 1
-        return other.finding(until)[0] is None
+        of_the_host = _kernels(source) == _kernels(self.source)
+        if other.finding(None if of_the_host else self.found_by + 1)[0] is not None:
+            return False
+        if not of_the_host:
+            return True
+        ours, theirs = self.trials.traces, other.trials.traces
+        both = ours.keys() & theirs.keys()
+        if any(i in both and not found and _numbers(ours[i]) != _numbers(theirs[i]) for i, found in self._found()):
+            return False
+        hidden = any_grid and all(without_grids(ours[i]) == without_grids(theirs[i]) for i in both)
+        self.right_for_another_grid |= hidden
+        return not hidden
+
+    def _found(self) -> Iterator[tuple[int, Finding | None]]:
+        """What each case shows, by its number among the cases."""
+        numbers = {id(drawn.case): i for i, drawn in enumerate(self.trials.cases)}
+        return ((numbers[id(o.case)], found) for o, found in zip(self.observations, self.findings))
 
     def _remark(self) -> str:
         remark = self.exercise.remark(list(self.trials.traces.values()))
@@ -310,6 +347,11 @@ def _in_short_memory(trace: Trace) -> bool:
     given = (each for launch in trace.launches for each in launch.given if each.kind in ("*fp16", "*bf16"))
     known = {out for step in trace.steps if isinstance(step, Input) for out in step.out} | {trace.result}
     return any(each.value.get("t") not in known for each in given if isinstance(each.value, dict))
+
+
+def _numbers(trace: Trace) -> list:
+    """What the host function chooses for each launch."""
+    return [(each.grid, {n: v for n, v in each.args.items() if isinstance(v, (int, float))}) for each in trace.launches]
 
 
 def about_products(traces: Iterable[Trace]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from itertools import chain, combinations, count, islice, zip_longest
+from itertools import chain, combinations, count, islice, pairwise, zip_longest
 
 from ..verdict import Slug
 from . import nodes
@@ -24,6 +24,7 @@ _FUNCTIONS = {"max": "sum", "sum": "max", "maximum": "minimum", "minimum": "maxi
               "log": "log2", "log2": "log"}  # fmt: skip
 _AXES = {":, None": ast.parse("x[None, :]", mode="eval").body.slice,
          "None, :": ast.parse("x[:, None]", mode="eval").body.slice}  # fmt: skip
+_SIMPLE = (ast.Assign, ast.AugAssign)
 _LIMITS = ("max", "min", "maximum", "minimum", "clamp", "where")  # calls that give one of their arguments
 LOW = 1000.0  # below its negative, a number stands for -inf
 _SHORT = ("element_ty", "float16", "bfloat16")  # dtypes in a kernel that may have 16 bits
@@ -52,9 +53,16 @@ def _made(source: str, kinds: Iterable[Kind], most: int | None = None) -> list[t
         text = places.closed(old, new, ast.unparse(new))
         return Difference(old.lineno, ((*places.span(old), text),), nodes.size(new))
 
+    def differences(changes: list[Change]) -> tuple[Difference, ...]:
+        made = tuple(difference(*change) for change in changes)
+        if not isinstance(changes[0][1], ast.stmt) or changes[0][1] is not changes[-1][0]:
+            return made
+        first, then = made  # two neighbours that change places
+        return (Difference(first.line, first.edits + then.edits, 2, "moved", below=then.line),)
+
     of_kinds = [_everywhere(chain.from_iterable(map(kind, functions))) for kind in kinds]
     in_turn = filter(None, chain.from_iterable(zip_longest(*of_kinds)))
-    return [tuple(difference(*change) for change in changes) for changes in islice(in_turn, most)]
+    return [*map(differences, islice(in_turn, most))]
 
 
 def _everywhere(made: Iterable[list[Change] | Change]) -> list[list[Change]]:
@@ -82,7 +90,7 @@ class _Function:
 
     def __init__(self, function: ast.FunctionDef):
         self.name = function.name
-        self.is_kernel = nodes.is_kernel(function)
+        self.is_kernel, self.body = nodes.is_kernel(function), function.body
         self.parts = [n for each in function.body for n in ast.walk(each)]
         expressions = (n for n in self.parts if isinstance(n, ast.expr))
         self.expressions = sorted(expressions, key=lambda n: (n.lineno, n.col_offset))
@@ -216,6 +224,21 @@ def _forgotten(function: _Function) -> Iterator[Change]:
                 yield line, ast.AugAssign(line.targets[0], ast.Add(), line.value)
 
 
+def _order(function: _Function) -> Iterator[list[Change]]:
+    """Two neighbours, of which one sets what the other reads."""
+    bodies = (getattr(n, "body", ()) for n in function.parts if isinstance(n, (ast.For, ast.While, ast.If)))
+    for body in (function.body, *bodies):
+        for first, then in pairwise(body):
+            if isinstance(first, _SIMPLE) and isinstance(then, _SIMPLE) and (
+                _sets(first) & nodes.loaded(then) or _sets(then) & nodes.loaded(first)
+            ):
+                yield [(first, then), (then, first)]
+
+
+def _sets(line: ast.Assign | ast.AugAssign) -> set[str]:
+    return {n.id for n in ast.walk(line) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
 def _numbers(function: _Function) -> Iterator[Change]:
     """What masked lanes and accumulators hold at first, axes, and a factor that stands elsewhere."""
     numbers = [n.value for n in function.parts if isinstance(n, ast.Constant) and type(n.value) is int]
@@ -266,21 +289,7 @@ def _names(function: _Function) -> Iterator[Change]:
 
 
 def _patches(function: _Function) -> Iterator[Change]:
-    """What often hides another mistake in a kernel: a number that is limited or chosen, and a very low one for -inf."""
-    yield from _unlimited(function) if function.is_kernel else ()
-    for node in function.expressions if function.is_kernel else ():
-        match node:
-            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as number)) if number >= LOW:
-                yield node, MINUS_INFINITY
-
-
-def _sizes(function: _Function) -> Iterator[Change]:
-    """A size or a stride that the host function limits."""
-    yield from () if function.is_kernel else _unlimited(function)
-
-
-def _unlimited(function: _Function) -> Iterator[Change]:
-    """What a call limits or chooses, in its place."""
+    """What often hides another mistake: a number that is limited or chosen, and a very low one for -inf."""
     set_by = {n.value: ast.unparse(n.targets[0]) for n in function.parts if isinstance(n, ast.Assign)}
     spare: set[ast.AST] = set()  # without them, x = x would be left: this line as a whole is too much
     for node in filter(_limits, function.expressions):
@@ -288,6 +297,10 @@ def _unlimited(function: _Function) -> Iterator[Change]:
         if set_by.get(node) in map(ast.unparse, chosen):
             spare |= {*ast.walk(node)}
         yield from ((node, part) for part in chosen if node not in spare and not isinstance(part, ast.Constant))
+    for node in function.expressions if function.is_kernel else ():
+        match node:
+            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as number)) if number >= LOW:
+                yield node, MINUS_INFINITY
 
 
 def _limits(node: ast.expr) -> bool:
@@ -302,8 +315,8 @@ def _chosen(node: ast.expr) -> Iterator[ast.expr]:
         yield part
 
 
-_KINDS = (_exchanged, _rounded, _forgotten, _operators, _numbers, _calls, _names, _dtypes)
+_KINDS = (_exchanged, _rounded, _forgotten, _operators, _numbers, _calls, _names, _dtypes, _order)
 _SYMPTOMS = {
-    Slug.WRONG_DTYPE: (_dtypes,), Slug.LOW_PRECISION: (_dtypes,), Slug.TAIL_WRONG: (_rounded, _sizes),
-    Slug.UNWRITTEN_OUTPUT: (_rounded, _sizes), Slug.OUT_OF_BOUNDS_LOAD: (_sizes,), Slug.OUT_OF_BOUNDS_STORE: (_sizes,),
+    Slug.WRONG_DTYPE: (_dtypes,), Slug.LOW_PRECISION: (_dtypes,), Slug.TAIL_WRONG: (_rounded,),
+    Slug.UNWRITTEN_OUTPUT: (_rounded,), Slug.MISSING_RESCALE: (_order,),
 }  # fmt: skip
