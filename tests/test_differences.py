@@ -14,7 +14,7 @@ from autograder import gallery
 from autograder.exercises import EXERCISES
 from autograder.judge import differences as comparing
 from autograder.judge.aligned import Difference
-from autograder.judge.differences import _right_trees, differences, undone
+from autograder.judge.differences import _right_trees, differences, least, undone
 from autograder.judge.nodes import normal
 from workshop import hints
 
@@ -131,6 +131,16 @@ def test_a_drawn_change_of_a_solution_is_found_and_undone(place):
             count += 1
             found += any(undoes(wrong, (each,), right) for each in alone(exercise, wrong))
     assert found > share * count, f"{found} of {count}"
+
+
+def test_a_repair_loses_the_changes_that_it_does_not_need():
+    source = "a = 1\nb = 2\nc = 3\n"
+    changes = tuple(Difference(line, ((6 * line - 2, 6 * line - 1, "9"),), 1) for line in (1, 2, 3))
+    assert undone(source, changes) == "a = 9\nb = 9\nc = 9\n"
+    for needed in ({"b = 9"}, {"a = 9", "c = 9"}):
+        quick = lambda texts, needed=needed: [text for text in texts if needed <= {*text.splitlines()}]  # noqa: E731
+        left = undone(source, least(source, changes, quick, bool)).splitlines()
+        assert {line for line in left if "9" in line} == needed
 
 
 TOLD = [  # exercise, what stands there in the place of what, and what the message says

@@ -74,7 +74,7 @@ def blames_a_difference(
             for text in quick(few)[:MOST_CONFIRMED]:
                 if _makes_sense(text) and whole(text):
                     if not (spare := _unused(text) - _unused(source)):
-                        return told(source, _least(source, made[text], quick, whole), finding)
+                        return told(source, least(source, made[text], quick, whole), finding)
                     hides = hides or _where_it_is_set(source, made[text], spare, whole)
         if hides:
             return told(source, hides, finding)
@@ -96,10 +96,10 @@ def blames_a_slip(
     if not made:
         return finding
     right = next(filter(whole, quick([*made])[:MOST_CONFIRMED]), "")
-    return told(source, _least(source, made[right], quick, whole), finding) if right else finding
+    return told(source, least(source, made[right], quick, whole), finding) if right else finding
 
 
-def _least(
+def least(
     source: str, found: Together, quick: Callable[[list[str]], list[str]], whole: Callable[[str], bool]
 ) -> Together:
     """The same without the differences that it does not need."""
