@@ -22,6 +22,7 @@ from autograder.diagnosis import diagnose
 from autograder.exercises import design, find
 from autograder.judge import KernelJudgement, consistency, large
 from autograder.judge.trials import Trials, traces_of
+from autograder.verdict import Finding
 
 PLAIN = (Path(__file__).parent / "right" / "vector_add" / "plain.py").read_text()
 HOST = "    output = torch.empty_like(x)\n"
@@ -172,6 +173,16 @@ def test_a_nan_of_bfloat16_gets_its_line_from_float32(here):
     assert finding.slug == "nan" and not finding.line
     found = consistency.with_the_line_of_nan(trials, finding)
     assert "(x - x) / (x - x)" in trials.source.splitlines()[found.line - 1] and "0 is divided by 0" in found.means
+
+
+def test_a_case_of_which_nothing_is_seen_again_keeps_its_finding(here, monkeypatch):
+    """The time of an exercise may be used up."""
+    trials = planned(here, "vector_add", answer("n = N.setdefault(x.dtype, x.numel())", "N = {}")).trials
+    monkeypatch.setattr(trials, "replay", lambda *_, **__: {})
+    monkeypatch.setattr(consistency, "trace_of", lambda report: Trace())
+    for look in (consistency.kept, consistency.with_the_line_of_nan):
+        finding = Finding("nan", "Element 0 is nan.", case=trials.cases[0].case.name)
+        assert look(trials, finding) is finding
 
 
 def test_an_ordinary_case_that_is_right_alone_blames_what_is_kept(here):

@@ -393,9 +393,11 @@ def _with_the_other_sign(given: dict) -> Iterator[Other]:
 def _limited(c: Comparison, tensors: dict) -> Iterator[Other]:
     """The numbers of a tensor end at 0, or at the number that all wrong elements are."""
     ends = {0.0} | {float(v) for v in c.value[c.bad][:1] if bool((c.value[c.bad] == v).all()) and v.isfinite()}
-    for (i, (name, x)), end in product(tensors.items(), sorted(ends)):
-        for than, limited in (("smaller", x.clamp(min=end).to(x.dtype)), ("larger", x.clamp(max=end).to(x.dtype))):
-            if x.dtype != torch.bool and not torch.equal(x, limited):
+    numbers = [(i, name, x) for i, (name, x) in tensors.items() if x.dtype != torch.bool]
+    for (i, name, x), end in product(numbers, sorted(ends)):
+        end = end if x.is_floating_point() else int(end)
+        for than, limited in (("smaller", x.clamp(min=end)), ("larger", x.clamp(max=end))):
+            if not torch.equal(x, limited):
                 means = f"That would be the right result if no number of {name} were {than} than {end:g}."
                 advice = f"look for {end:g} as a limit, as the first value of a maximum or a minimum, or as `other`."
                 yield Other({i: limited}, means, advice)

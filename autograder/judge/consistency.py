@@ -167,7 +167,8 @@ def kept(trials: Trials, finding: Finding) -> Finding:
         return finding
     call, trace = _Call(trials.cases[number], number, 0, alone=True, calls_before=number), trials.traces[number]
     usual = trace_of(_planned(trials, [call]).get(0))
-    if usual is None or usual == trace or diagnose(*trials.replay({0: (call.drawn, usual)}).values()):
+    seen = trials.replay({0: (call.drawn, usual)}) if usual not in (None, trace) else {}
+    if not seen or diagnose(seen[0]):
         return finding
     return _explained(finding, call, _difference(usual, trace))
 
@@ -179,8 +180,9 @@ def with_the_line_of_nan(trials: Trials, finding: Finding) -> Finding:
         return finding
     case = trials.cases[number].case
     drawn = trials.drawn(replace(case, make=partial(_changed, case, torch.float32, 0)), number)
-    planned = {i: (drawn, trace) for i, trace in traces_of(trials.plan([trials.source], [drawn])).items()}
-    wide = diagnose(*trials.replay(planned).values()) if planned else None
+    traces = traces_of(trials.plan([trials.source], [drawn]))
+    seen = trials.replay({i: (drawn, trace) for i, trace in traces.items()})
+    wide = diagnose(seen[0]) if seen else None
     if wide is None or wide.slug != Slug.NAN or not wide.line:
         return finding
     return replace(finding, line=wide.line, means=wide.means, advice=wide.advice)

@@ -190,8 +190,7 @@ class KernelJudgement:
 
     def _soon_known(self) -> Drawn:
         """A case that is quickly run, and that fails if any does."""
-        wrong = {id(o.case) for o, f in zip(self.observations, self.findings) if f}
-        failing = [drawn for drawn in self.trials.cases if id(drawn.case) in wrong]
+        failing = [drawn for drawn in self.trials.cases if id(drawn.case) in self._failing]
         by_size = sorted(failing, key=lambda drawn: math.prod(drawn.shape))
         return next((d for d in by_size if math.prod(d.shape) >= FEW), (by_size or self.trials.cases)[0])
 
@@ -207,16 +206,17 @@ class KernelJudgement:
             return True
         ours, theirs = self.trials.traces, other.trials.traces
         both = ours.keys() & theirs.keys()
-        if any(i in both and not found and _numbers(ours[i]) != _numbers(theirs[i]) for i, found in self._found()):
+        passing = [i for i in both if id(self.trials.cases[i].case) not in self._failing]
+        if any(_numbers(ours[i]) != _numbers(theirs[i]) for i in passing):
             return False
         hidden = any_grid and all(without_grids(ours[i]) == without_grids(theirs[i]) for i in both)
         self.right_for_another_grid |= hidden
         return not hidden
 
-    def _found(self) -> Iterator[tuple[int, Finding | None]]:
-        """What each case shows, by its number among the cases."""
-        numbers = {id(drawn.case): i for i, drawn in enumerate(self.trials.cases)}
-        return ((numbers[id(o.case)], found) for o, found in zip(self.observations, self.findings))
+    @property
+    def _failing(self) -> set[int]:
+        """The ids of the cases that fail."""
+        return {id(o.case) for o, f in zip(self.observations, self.findings) if f}
 
     def _remark(self) -> str:
         remark = self.exercise.remark(list(self.trials.traces.values()))

@@ -25,7 +25,7 @@ _FUNCTIONS = {"max": "sum", "sum": "max", "maximum": "minimum", "minimum": "maxi
 _AXES = {":, None": ast.parse("x[None, :]", mode="eval").body.slice,
          "None, :": ast.parse("x[:, None]", mode="eval").body.slice}  # fmt: skip
 _SIMPLE = (ast.Assign, ast.AugAssign)
-_LIMITS = ("max", "min", "maximum", "minimum", "clamp", "where")  # calls that give one of their arguments
+_LIMITS = ("maximum", "minimum", "clamp", "where")  # calls that give one of their arguments, as Python's max and min
 LOW = 1000.0  # below its negative, a number stands for -inf
 _SHORT = ("element_ty", "float16", "bfloat16")  # dtypes in a kernel that may have 16 bits
 Change = tuple[ast.AST, ast.AST]  # what stands there, and what to write
@@ -304,12 +304,13 @@ def _patches(function: _Function) -> Iterator[Change]:
 
 
 def _limits(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and (_method(node) or getattr(node.func, "id", "")) in _LIMITS
+    return isinstance(node, ast.Call) and (_method(node) in _LIMITS or getattr(node.func, "id", "") in ("max", "min"))
 
 
 def _chosen(node: ast.expr) -> Iterator[ast.expr]:
     """What a call may give that limits or chooses, from the inside out."""
-    for part in (*node.args, *(getattr(node.func, "value", None),) * (_method(node) == "clamp")):
+    called, value = _method(node), getattr(node.func, "value", None)
+    for part in (*node.args[called == "where" :], *[value] * (called == "clamp")):
         if _limits(part):
             yield from _chosen(part)
         yield part
