@@ -7,8 +7,8 @@ from torch.nn.functional import cross_entropy
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
-from autograder.exercises.cases import Strided, as_if_by_rows, rows_one_apart
+from autograder.exercises import EXERCISES, find
+from autograder.exercises.cases import Cotangent, Strided, as_if_by_rows, rows_one_apart
 from autograder.tensors import poison
 from workshop.executor.arithmetic import tf32
 
@@ -69,6 +69,22 @@ def _tail_left_out(*vectors: torch.Tensor) -> torch.Tensor:
 def test_an_output_of_any_rank_has_no_rows_that_changed_places(leading):
     slug, _ = told("vector_add", VECTOR | {"leading": leading}, _tail_left_out)
     assert slug == "tail-wrong"
+
+
+@pytest.mark.parametrize("number", [-65504.0, -1e30, 300.0, 2.5])
+@pytest.mark.parametrize("name", [each.name for each in EXERCISES.values() if each.kind == "kernel" and each.inputs])
+def test_an_output_of_one_number_is_explained_whatever_the_dtypes(name, number):
+    """An int8 has no 300, and a float16 no -1e30: such a number limits no input."""
+    exercise = find(name)
+    for case in exercise.cases_of(torch.Generator().manual_seed(1))[::6]:
+        arguments = case.make(torch.Generator().manual_seed(1))
+        arguments = tuple(Strided(a.values) if isinstance(a, Cotangent) else a for a in arguments)
+        values = [a.values if isinstance(a, Strided) else a for a in arguments]
+        expected = exercise.expected(case, values).double()
+        comparison = Comparison(torch.full(expected.shape, number), expected, next(iter(exercise.bounds.values())))
+        assert not expected.numel() or diagnose(
+            Observation(exercise, case, arguments, "interpreter", comparison=comparison, constants=(BLOCK,))
+        )
 
 
 @pytest.mark.parametrize("mistake", WRONG)

@@ -395,6 +395,9 @@ def _limited(c: Comparison, tensors: dict) -> Iterator[Other]:
     ends = {0.0} | {float(v) for v in c.value[c.bad][:1] if bool((c.value[c.bad] == v).all()) and v.isfinite()}
     numbers = [(i, name, x) for i, (name, x) in tensors.items() if x.dtype != torch.bool]
     for (i, name, x), end in product(numbers, sorted(ends)):
+        most = (torch.finfo if x.is_floating_point() else torch.iinfo)(x.dtype)
+        if not most.min <= end <= most.max:
+            continue
         end = end if x.is_floating_point() else int(end)
         for than, limited in (("smaller", x.clamp(min=end)), ("larger", x.clamp(max=end))):
             if not torch.equal(x, limited):
