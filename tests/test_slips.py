@@ -306,6 +306,19 @@ def test_another_grid_is_no_repair_where_the_kernel_asks_for_it(judged, monkeypa
     assert "With another number of programs, all cases are right" in message and "begin anew" in message, message
 
 
+def test_an_error_of_the_host_is_repaired_whatever_grid_the_kernel_takes(judged, monkeypatch):
+    """Nothing was launched, so that no launch can have another grid."""
+    right, asked = source_of("matmul", "persistent_groups"), []
+
+    def tried(exercise, source, finding, quick, whole):
+        asked.append(whole(right))
+        return finding
+
+    monkeypatch.setattr(kernels, "blames_a_difference", tried)
+    message = judged("matmul", right.replace("n = a.shape, b.shape[1]", "n = a.shape, b.shape[2]")).message
+    assert asked == [True] and "another number of programs" not in message, message
+
+
 def test_two_variables_of_a_kernel_that_changed_places_are_named(judged):
     """The rows that are asked for, and the rows that are written: a scatter in the place of a gather."""
     right = solution("gather_rows")

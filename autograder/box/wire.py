@@ -302,6 +302,11 @@ class Launch:
         given = {each.label for each in self.given}
         return {name: value for name, value in self.args.items() if name not in given}
 
+    @property
+    def numbers(self) -> dict:
+        """The arguments that are plain numbers."""
+        return {name: value for name, value in self.args.items() if isinstance(value, (int, float))}
+
 
 Step = Input | Constant | Operation | Launch
 

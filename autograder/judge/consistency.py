@@ -162,8 +162,7 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
 def kept(trials: Trials, finding: Finding) -> Finding:
     """The finding about a case; if the call of this case alone is right, what differs there. Where that is the launch,
     what is kept of an earlier call is the mistake."""
-    number = next((i for i in trials.traces if trials.cases[i].case.name == finding.case), None)
-    if number is None or trials.on_gpu:
+    if (number := trials.number(finding.case)) is None:
         return finding
     call, trace = _Call(trials.cases[number], number, 0, alone=True, calls_before=number), trials.traces[number]
     usual = trace_of(_planned(trials, [call]).get(0))
@@ -175,8 +174,10 @@ def kept(trials: Trials, finding: Finding) -> Finding:
 
 def with_the_line_of_nan(trials: Trials, finding: Finding) -> Finding:
     """The finding of a NaN. In bfloat16 it has no room for a line: the same numbers in float32 say where it is made."""
-    number = next((i for i in trials.traces if trials.cases[i].case.name == finding.case), None)
+    number = trials.number(finding.case)
     if finding.slug != Slug.NAN or finding.line or number is None or torch.float32 not in trials.exercise.bounds:
+        return finding
+    if trials.cases[number].dtype == torch.float32:  # then there was room for the line, and it is not known
         return finding
     case = trials.cases[number].case
     drawn = trials.drawn(replace(case, make=partial(_changed, case, torch.float32, 0)), number)

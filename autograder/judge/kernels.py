@@ -20,14 +20,7 @@ from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
-from .consistency import (
-    LARGE_WORLD,
-    inconsistency,
-    kept,
-    only_for_cards,
-    with_the_line_of_nan,
-    without_grids,
-)
+from .consistency import LARGE_WORLD, inconsistency, kept, only_for_cards, with_the_line_of_nan, without_grids
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .trials import Drawn, Plans, Trials, trace_of, traces_of, types, verdict_of
 
@@ -163,8 +156,10 @@ class KernelJudgement:
 
     def _trace_of(self, case: str) -> Trace | None:
         """The trace of a call, by the name of its case."""
-        planned = ((d.case.name, trace_of(plan)) for d, plan in (self.large_plans | self.beyond_plans).items())
-        return {**dict(planned), **{self.trials.cases[i].case.name: t for i, t in self.trials.traces.items()}}.get(case)
+        if (number := self.trials.number(case)) is not None:
+            return self.trials.traces[number]
+        plans = (self.large_plans | self.beyond_plans).items()
+        return next((trace_of(plan) for drawn, plan in plans if drawn.case.name == case), None)
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
         if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or "jit" not in self.source:
@@ -207,8 +202,10 @@ class KernelJudgement:
         ours, theirs = self.trials.traces, other.trials.traces
         both = ours.keys() & theirs.keys()
         passing = [i for i in both if id(self.trials.cases[i].case) not in self._failing]
-        if any(_numbers(ours[i]) != _numbers(theirs[i]) for i in passing):
+        chosen = [[(each.grid, each.numbers) for i in passing for each in of[i].launches] for of in (ours, theirs)]
+        if chosen[0] != chosen[1]:
             return False
+        any_grid = any_grid and ours.keys() == theirs.keys()
         hidden = any_grid and all(without_grids(ours[i]) == without_grids(theirs[i]) for i in both)
         self.right_for_another_grid |= hidden
         return not hidden
@@ -337,7 +334,7 @@ def with_what_was_launched(finding: Finding, trace: Trace | None) -> Finding:
 
 
 def _launched(launch: Launch) -> str:
-    numbers = ((name, value) for name, value in launch.args.items() if isinstance(value, (int, float)))
+    numbers = launch.numbers.items()
     given = ", ".join(f"{name} = {value:g}" if type(value) is float else f"{name} = {value}" for name, value in numbers)
     return f"{launch.kernel} ran in {many(launch.programs, 'program', 'programs')}{' with ' * bool(given)}{given}."
 
@@ -347,11 +344,6 @@ def _in_short_memory(trace: Trace) -> bool:
     given = (each for launch in trace.launches for each in launch.given if each.kind in ("*fp16", "*bf16"))
     known = {out for step in trace.steps if isinstance(step, Input) for out in step.out} | {trace.result}
     return any(each.value.get("t") not in known for each in given if isinstance(each.value, dict))
-
-
-def _numbers(trace: Trace) -> list:
-    """What the host function chooses for each launch."""
-    return [(each.grid, {n: v for n, v in each.args.items() if isinstance(v, (int, float))}) for each in trace.launches]
 
 
 def about_products(traces: Iterable[Trace]) -> str:

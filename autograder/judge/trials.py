@@ -239,6 +239,10 @@ class Trials:
             for c in range(count) if c not in seen
         ]  # fmt: skip
 
+    def number(self, case: str) -> int | None:
+        """Of the planned case with this name; None if there is none."""
+        return next((i for i in self.traces if self.cases[i].case.name == case), None)
+
     def unplanned(self, drawn: Drawn, planned: wire.Report | Outcome, launches: bool) -> Observation:
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
         seen = ended(planned, "plan")
