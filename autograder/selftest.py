@@ -10,7 +10,7 @@ from .exercises import EXERCISES
 from .gallery import Known
 from .judge import Judge
 from .judge.jax import JaxMissing
-from .judge.pool import JudgePool, SturdyJudge
+from .judge.pool import JudgePool, SturdyJudge, side_by_side
 from .verdict import Verdict
 from .versions import stack
 
@@ -61,7 +61,7 @@ def run(
         except JaxMissing as missing:
             answer.skipped = str(missing)
 
-    with JudgePool(min(workers, len(answers)), functools.partial(Judge, confine)) as pool:
+    with JudgePool(side_by_side(functools.partial(Judge, confine), min(workers, len(answers)))) as pool:
         for _ in pool.each(judge_one, answers):
             pass
     return answers

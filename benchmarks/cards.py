@@ -18,14 +18,14 @@ from pathlib import Path
 import workshop  # before the judge imports triton
 from autograder.box import lockdown
 from autograder.judge import Judge
-from autograder.judge.pool import JudgePool, cards, size_here
+from autograder.judge.pool import JudgePool, cards, side_by_side, size_here
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def minutes(exercise: str, sources: list[str], bound: list[dict[str, str]], confine: bool) -> float:
     """Minutes for all answers, the start of the judges and their proof not counted. Exits where one does not pass."""
-    with JudgePool(size_here(bound), functools.partial(Judge, confine), bound) as pool:
+    with JudgePool(side_by_side(functools.partial(Judge, confine), size_here(bound), bound)) as pool:
         count = min(size_here(bound), len(sources))
         ready = list(pool.each(lambda judge, source: judge.judge(exercise, source), sources[:count]))
         start = time.perf_counter()

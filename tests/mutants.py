@@ -36,7 +36,7 @@ from autograder.judge import Judge
 from autograder.judge.aligned import Difference
 from autograder.judge.differences import undone
 from autograder.judge.jax import JaxMissing
-from autograder.judge.pool import JudgePool, SturdyJudge
+from autograder.judge.pool import JudgePool, SturdyJudge, side_by_side
 from autograder.tensors import close
 from workshop.executor.records import Fault
 from workshop.hints import SOLUTIONS, answer_cell
@@ -266,7 +266,7 @@ def main(arguments: list[str]) -> int:
             return None
 
     accepted = same = skipped = 0
-    with JudgePool(min(options.workers, len(batch)), Judge) as pool:
+    with JudgePool(side_by_side(Judge, min(options.workers, len(batch)))) as pool:
         for judged, (mutant, passed) in enumerate(pool.each(judge_one, batch), 1):
             if judged % 100 == 0:
                 print(f"{judged} of {len(batch)} judged", file=sys.stderr, flush=True)

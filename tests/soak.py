@@ -25,7 +25,7 @@ from probes import ROOT
 from autograder.exercises import EXERCISES
 from autograder.gallery import answers_in
 from autograder.judge import Judge
-from autograder.judge.pool import JudgePool, SturdyJudge
+from autograder.judge.pool import JudgePool, SturdyJudge, side_by_side, size_here
 from autograder.verdict import GRADER_ERROR, Verdict
 
 TESTS = ROOT / "tests"
@@ -90,7 +90,7 @@ def alone(answers: list[Answer], seed: int) -> dict[Answer, dict]:
 def together(answers: list[Answer], chance: random.Random, seed: int) -> Iterator[tuple[Answer, dict]]:
     """The verdicts of `answers` in another order, on judges that hostile answers use too."""
     order = [each for answer in chance.sample(answers, len(answers)) for each in (chance.choice(hostile()), answer)]
-    with JudgePool(os.cpu_count() or 1, functools.partial(Judge, True)) as pool:
+    with JudgePool(side_by_side(functools.partial(Judge, True), size_here([]))) as pool:
 
         def one(judge: SturdyJudge, answer: Answer) -> Verdict:
             return judged(judge, answer, seed)

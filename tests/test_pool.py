@@ -8,10 +8,8 @@ import pytest
 from card_judge import Sees
 from classroom import StrawJudge
 
-from autograder.exercises import find
-from autograder.judge import Judge
 from autograder.judge.jax import JaxMissing
-from autograder.judge.pool import JudgePool, SturdyJudge, cards, size_here
+from autograder.judge.pool import JudgePool, SturdyJudge, cards, side_by_side, size_here
 from autograder.verdict import GRADER_ERROR, Finding, Verdict
 
 
@@ -41,7 +39,7 @@ def count():
 
 
 def test_each_item_is_judged_once_and_every_judge_is_closed():
-    with JudgePool(3, Counted) as pool:
+    with JudgePool([Counted] * 3) as pool:
         done = dict(pool.each(lambda judge, n: judge.judge("vector_add", "'right'" if n % 2 else "half", n), range(20)))
     assert {n: verdict.passed for n, verdict in done.items()} == {n: bool(n % 2) for n in range(20)}
     assert len(Counted.opened) == 3 and set(Counted.opened) == set(Counted.closed)
@@ -49,28 +47,12 @@ def test_each_item_is_judged_once_and_every_judge_is_closed():
 
 def test_two_judges_work_at_the_same_time():
     both = threading.Barrier(2, timeout=60)
-    with JudgePool(2, Counted) as pool:
+    with JudgePool([Counted] * 2) as pool:
         assert len(list(pool.each(lambda judge, n: both.wait(), range(4)))) == 4
 
 
-def test_a_verdict_that_ends_leaves_its_neighbour_one_thread():
-    """Each verdict put back the number of threads that it had found, while others still computed."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with Judge(confine=False) as judge, JudgePool(2, Counted) as pool:
-            judge._judge = lambda *_: torch.get_num_threads()
-            judged = lambda *_: (judge.verdict_on(find("swizzle"), ""), torch.get_num_threads())  # noqa: E731
-            found = [seen for _, seen in pool.each(judged, [0])]
-        assert found == [(1, 1)] and torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_a_missing_library_costs_no_judge_and_a_fault_costs_two():
-    with JudgePool(1, Counted) as pool:
+    with JudgePool([Counted]) as pool:
         judge = pool._judges[0]
         with pytest.raises(JaxMissing):
             judge.judge("vector_add", "no jax")
@@ -83,7 +65,7 @@ def test_a_missing_library_costs_no_judge_and_a_fault_costs_two():
 
 
 def test_a_verdict_that_says_the_judge_failed_is_tried_again_by_a_new_one():
-    with JudgePool(1, Counted) as pool:
+    with JudgePool([Counted]) as pool:
         [judge] = pool._judges
         assert judge.judge("vector_add", "'right' once").passed
         assert len(Counted.opened) == 2
@@ -99,7 +81,7 @@ def test_where_one_judge_does_not_start_all_are_closed():
                 raise PermissionError("no confinement here")
             return self
 
-    with pytest.raises(PermissionError), JudgePool(2, Second):
+    with pytest.raises(PermissionError), JudgePool([Second] * 2):
         pass
     assert len(Counted.closed) == 1
 
@@ -111,7 +93,7 @@ def test_who_stops_early_waits_for_no_more_than_what_began():
         begun.append(n)
         time.sleep(0.001)
 
-    with JudgePool(1, Counted) as pool:
+    with JudgePool([Counted]) as pool:
         results = pool.each(work, range(10_000))
         next(results)
         results.close()
@@ -122,30 +104,30 @@ def test_who_stops_early_waits_for_no_more_than_what_began():
 CARDS = [{"CUDA_VISIBLE_DEVICES": "2"}, {"CUDA_VISIBLE_DEVICES": "GPU-5"}]
 
 
-def test_each_judge_is_a_process_that_sees_one_card():
+@pytest.mark.parametrize("bound, seen", [(CARDS, {"2", "GPU-5"}), ((), {"None"})])
+def test_each_judge_is_a_process_and_sees_one_card(bound, seen):
     both = threading.Barrier(2, timeout=60)
 
     def work(judge, n):
         both.wait()
         return judge.judge("vector_add", "'right'").note
 
-    with JudgePool(8, Sees, CARDS) as pool:
-        assert len(pool._judges) == 2
+    with JudgePool(side_by_side(Sees, 2, bound)) as pool:
         notes = {note for _, note in pool.each(work, range(4))}
         judge = pool._judges[0]
         with pytest.raises(JaxMissing):
             judge.judge("vector_add", "no jax")
         with pytest.raises(Exception, match="process ended, with status 3"):
             judge.judge("vector_add", "die")
-        assert judge.judge("vector_add", "'right'").note.startswith("2 ")  # a new process, the same card
-    assert {note.split()[0] for note in notes} == {"2", "GPU-5"}
-    assert str(os.getpid()) not in {note.split()[1] for note in notes}
+        assert judge.judge("vector_add", "'right'").note.split()[0] in seen  # a new process, the same card
+    cards, processes = zip(*(note.split() for note in notes))
+    assert {*cards} == seen and len({*processes}) == 2 and str(os.getpid()) not in processes
     assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
 
 
 def test_one_card_has_one_judge_and_no_card_one_per_processor(monkeypatch):
-    with JudgePool(8, Counted, CARDS[:1]) as pool:
-        assert len(pool._judges) == 1
+    assert side_by_side(Sees, 8, CARDS[:1]) == side_by_side(Sees, 1) == [Sees]
+    assert len(side_by_side(Sees, 8, CARDS)) == 2
     assert cards() == [] and size_here([]) == os.cpu_count()
     monkeypatch.setattr("autograder.judge.pool.this_backend", lambda: "cuda")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)

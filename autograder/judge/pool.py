@@ -1,7 +1,7 @@
 """Runs several judges in parallel, each with its own box, for batches of answers.
 
-Without a GPU the judges are threads: a judge waits for its box most of the time. With several cards each judge is a
-process that sees one card only, so that no two answers are timed on the same card.
+Each of them is a process of its own: a judge compares and explains in Python, where threads wait for one another. With
+several cards each process sees one card only, so that no two answers are timed on the same card.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import multiprocessing
 import os
 import queue
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from typing import TypeVar
 from unittest import mock
-
-from workshop.executor.launch import one_thread
 
 from ..exercises import UnknownExercise
 from ..verdict import GRADER_ERROR, Verdict
@@ -97,18 +96,30 @@ def size_here(bound: Sequence[Card]) -> int:
     return len(bound) or os.cpu_count() or 1
 
 
-class BoundJudge:
-    """A judge in a process of its own, which sees one card. A context manager with the method `judge`."""
+def side_by_side(new_judge: NewJudge, size: int, bound: Sequence[Card] = ()) -> list[NewJudge]:
+    """What makes each of `size` judges: in a process of its own, unless it is the only one.
+
+    bound: cards. Each judge sees another one of them, and there are no more judges than cards.
+    """
+    size = max(min(size, len(bound)) if bound else size, 1)
+    if size == 1:
+        return [new_judge]
+    return [functools.partial(JudgeProcess, new_judge, card) for card in bound[:size] or [{}] * size]
+
+
+class JudgeProcess:
+    """A judge in a process of its own. A context manager with the method `judge`."""
 
     def __init__(self, new_judge: NewJudge, card: Card) -> None:
+        """new_judge: can be pickled."""
         self._new_judge, self._card = new_judge, card
 
-    def __enter__(self) -> BoundJudge:
+    def __enter__(self) -> JudgeProcess:
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(theirs, self._new_judge))
         # The process gets this environment before its first import asks for a card.
-        with _one_change, mock.patch.dict(os.environ, self._card):
+        with _one_change, mock.patch.dict(os.environ, self._card, TMPDIR=tempfile.gettempdir()):
             self._process.start()
         theirs.close()
         try:
@@ -144,7 +155,7 @@ class BoundJudge:
 
 
 def _serve(pipe, new_judge: NewJudge) -> None:
-    """The other end of a BoundJudge: answers until the pipe is closed."""
+    """The other end of a JudgeProcess: answers until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the batch's own process hears Ctrl-C, and closes the pipe
     with contextlib.suppress(EOFError, OSError):
         try:
@@ -163,24 +174,15 @@ def _serve(pipe, new_judge: NewJudge) -> None:
 
 
 class JudgePool:
-    """A context manager that owns `size` judges. If one does not start, all are closed and its error is raised.
+    """A context manager that owns judges. If one does not start, all are closed and its error is raised."""
 
-    Where there are several `cards` each judge is bound to one of them, and there are no more judges than cards; where
-    there is one there is one judge.
-    """
-
-    def __init__(self, size: int, new_judge: NewJudge = Judge, cards: Sequence[Card] = ()) -> None:
-        size = max(min(size, len(cards)) if cards else size, 1)
-        makers = [new_judge] * size
-        if len(cards) > 1:
-            makers = [functools.partial(BoundJudge, new_judge, card) for card in cards[:size]]
-        self._judges = [SturdyJudge(maker) for maker in makers]
+    def __init__(self, makers: Sequence[NewJudge]) -> None:
+        self._judges = [SturdyJudge(new_judge) for new_judge in makers]
         self._idle: queue.SimpleQueue[SturdyJudge] = queue.SimpleQueue()
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> JudgePool:
         with contextlib.ExitStack() as unless_started:
-            unless_started.enter_context(one_thread())  # for all: what each judge sets would hold for its neighbours
             for judge in self._judges:
                 unless_started.callback(judge.close)
             self._threads = unless_started.enter_context(ThreadPoolExecutor(len(self._judges)))

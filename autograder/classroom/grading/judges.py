@@ -23,7 +23,7 @@ from ...answer import without_comments
 from ...exercises import EXERCISES
 from ...judge import Judge
 from ...judge.jax import JaxMissing
-from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
+from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, side_by_side, size_here
 from ...text import visible
 from ...verdict import GRADER_ERROR, Verdict
 from ..course import Course, CourseError
@@ -46,7 +46,9 @@ class Here:
     """What judges a batch. A Cluster is asked the same."""
 
     def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
-        self._workers, self._bound = workers, cards() if new_judge is None else []
+        """new_judge: makes each judge of the batch, in this process."""
+        self._bound = cards() if new_judge is None else []
+        self._workers, self._own = workers or size_here(self._bound), new_judge
         self._new_judge = new_judge or functools.partial(Judge, confine)
 
     def prove(self, exercises: set[str]) -> None:
@@ -60,7 +62,8 @@ class Here:
         def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
             return judge_submission(course, *names, _OneVerdict(judge, known))
 
-        pool = JudgePool(min(self._workers or size_here(self._bound), len(todo)), self._new_judge, self._bound)
+        size = min(self._workers, len(todo))
+        pool = JudgePool([self._own] * size if self._own else side_by_side(self._new_judge, size, self._bound))
         with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
             for _, row in done:
                 yield row
