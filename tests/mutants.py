@@ -20,7 +20,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from executing import load
@@ -38,6 +38,7 @@ from autograder.judge.differences import undone
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge, side_by_side
 from autograder.tensors import close
+from autograder.verdict import Verdict
 from workshop.executor.records import Fault
 from workshop.hints import SOLUTIONS, answer_cell
 from workshop.syllabus import SYLLABUS
@@ -244,6 +245,18 @@ def _alike(one: object, other: object, about: Exercise, rounding: float | torch.
     return bool(close(one.double(), other.double(), near, least + 2 * rounding).all())
 
 
+DIFFERS = "It computes something else than the solution."
+
+
+class Comparing(Judge):
+    """A judge whose note says of an accepted mutant whether it computes something else."""
+
+    def judge(self, exercise: str, source: str, seed: int | None = None) -> Verdict:
+        verdict = super().judge(exercise, source, seed)
+        accepted = verdict.passed and differs(Mutant(exercise, source, _lines_changed(solution(exercise), source)))
+        return replace(verdict, note=DIFFERS) if accepted else verdict
+
+
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -259,22 +272,22 @@ def main(arguments: list[str]) -> int:
     for position, group in enumerate(made):  # what an exercise cannot give is taken from the others
         batch += group[: -(-(options.count - len(batch)) // (len(made) - position))]
 
-    def judge_one(judge: SturdyJudge, mutant: Mutant) -> bool | None:
+    def judge_one(judge: SturdyJudge, mutant: Mutant) -> Verdict | None:
         try:
-            return judge.judge(mutant.exercise, mutant.source).passed
+            return judge.judge(mutant.exercise, mutant.source)
         except JaxMissing:
             return None
 
     accepted = same = skipped = 0
-    with JudgePool(side_by_side(Judge, min(options.workers, len(batch)))) as pool:
-        for judged, (mutant, passed) in enumerate(pool.each(judge_one, batch), 1):
+    with JudgePool(side_by_side(Comparing, min(options.workers, len(batch)))) as pool:
+        for judged, (mutant, verdict) in enumerate(pool.each(judge_one, batch), 1):
             if judged % 100 == 0:
                 print(f"{judged} of {len(batch)} judged", file=sys.stderr, flush=True)
-            skipped += passed is None
-            if passed and differs(mutant):
+            skipped += verdict is None
+            if verdict and verdict.note == DIFFERS:
                 accepted += 1
                 print(f"ACCEPTED {mutant.exercise}\n{mutant.change}\n", flush=True)
-            elif passed:
+            elif verdict and verdict.passed:
                 same += 1
     print(f"{len(batch)} mutants: {accepted} accepted, {same} that compute the same, {skipped} not judged")
     return 1 if accepted else 0
