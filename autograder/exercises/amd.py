@@ -19,7 +19,7 @@ from ..text import many
 from ..verdict import Finding
 from .arithmetic import what_decides
 from .cases import Case, integer
-from .design import Inputs, Level, Number, between, each_of, memory_of_a_program, rows_of
+from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, rows_of
 from .spec import Exercise, changed, wrong_values
 
 TARGET = "gfx942"  # MI300X
@@ -135,6 +135,7 @@ OCCUPANCY_INPUTS = Inputs(
                 Level("one more", lambda generator: 8 * integer(generator, 3, 32) + 1),
                 Level("some", between(25, 256)),
                 Level("many", between(257, 512)),
+                Level("all of a unit's registers, for whole waves", fixed(64, 128, 256, 512)),
             ),
         ),
         Number("lds_bytes", memory_of_a_program(30_000, 160_000)),

@@ -107,6 +107,10 @@ EDITS = (
          "return workgroups * num_warps // 4": "return workgroups // 4"},
     ),
     Edit(
+        "wrong-value", "full_registers_have_no_room",
+        {"512 // allocated": "511 // allocated"},
+    ),
+    Edit(
         "wrong-value", "a_full_lds_has_no_room",
         {"LDS[arch] // lds_bytes": "(LDS[arch] - 1) // lds_bytes"},
         of="plain",
