@@ -26,13 +26,13 @@ try:
             launching.install()
         jax_import.install()
         from workshop.bench import compare, matches, recorded
+        from workshop.compiling import xray
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
         from workshop.hints import hint, ladder, solution
         from workshop.occupancy import num_programs, occupancy
         from workshop.sanitize import sanitize
         from workshop.syllabus import glossary
         from workshop.traffic import count_bytes
-        from workshop.xray import xray
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
     _missing = error
 

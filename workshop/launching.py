@@ -89,7 +89,7 @@ class Compiled:
         return compiling.compiled(self._kernel, self._args, self._kwargs, StandInDriver.target.arch)
 
     @functools.cached_property
-    def _facts(self) -> dict:
+    def _facts(self) -> compiling.Compiled:
         return compiling.facts(self._compiled, StandInDriver.target.arch)
 
     def _init_handles(self) -> None:
@@ -97,11 +97,11 @@ class Compiled:
 
     @property
     def n_regs(self) -> int:
-        return self._facts["vgprs"]
+        return self._facts.vgprs
 
     @property
     def n_spills(self) -> int:
-        return self._facts["spills"]
+        return self._facts.spills
 
     def __getattr__(self, name: str):
         if name.startswith("__"):
@@ -111,15 +111,10 @@ class Compiled:
     def __getitem__(self, grid):
         return functools.partial(self._launched, grid)
 
-    @functools.cached_property
-    def _compiled_for(self) -> tuple[executor.Specialisation, dict]:
-        """What the program was compiled for, and the options of its launches."""
-        bound, options = executor.bind(self._kernel, tuple(map(MockTensor.wrap_dtype, self._args)), self._kwargs)
-        return executor.specialise(self._kernel, bound), options
-
     def _launched(self, grid, *args, **kwargs):
         """Raises ValueError where the program was compiled for other arguments: a card runs it, and it is wrong."""
-        compiled, options = self._compiled_for
+        bound, options = executor.bind(self._kernel, tuple(map(MockTensor.wrap_dtype, self._args)), self._kwargs)
+        compiled = executor.specialise(self._kernel, bound)
         given = executor.specialise(self._kernel, executor.bind(self._kernel, args, kwargs)[0])
         if was := executor.misfit(self._kernel, compiled, given):
             raise ValueError(
