@@ -6,7 +6,6 @@ No GPU is needed: Triton's compiler runs in this process, as at a launch.
 import contextlib
 import difflib
 import functools
-import html
 import re
 import subprocess
 import tempfile
@@ -23,8 +22,9 @@ from workshop import short
 from workshop.executor import front_end, without_native
 from workshop.executor.front_end import TARGETS
 from workshop.executor.launch import Specialisation, bind, check_globals, specialise
+from workshop.notebook import page
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
-from workshop.picture import plain_table, table
+from workshop.picture import plain_table
 
 POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
 TYPE = re.compile(r"\*?k?(fp|bf|i|u)\d+\w*")  # how Triton writes a parameter's type: "*fp32", "i32"
@@ -306,7 +306,7 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return table([self[None].kernel, *self._compiled], self._rows(), "left")
+        return page("table.html", header=[self[None].kernel, *self._compiled], rows=self._rows(), left=True)
 
     def _rows(self) -> list[list[str]]:
         """A row for each fact that any target has."""
@@ -322,11 +322,7 @@ class Text(str):
     """Text that a notebook shows unchanged, in a frame that scrolls."""
 
     def _repr_html_(self) -> str:
-        style = (
-            "max-height:30em;overflow:auto;white-space:pre;line-height:1.25;font-family:monospace;padding:6px 8px;"
-            "border:1px solid rgba(127,127,127,.4);border-radius:4px"
-        )
-        return f"<pre style='{style}'>{html.escape(self)}</pre>"
+        return page("text.html", text=self)
 
     def grep(self, *words: str) -> "Text":
         """The lines that contain any of the words, without their indentation."""

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from workshop.notebook import PAGES
+from workshop.notebook import PAGES, page
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
@@ -102,32 +102,16 @@ def paragraph(words: str, kind: str = "") -> str:
     return f'<p class="{kind}">{escape(words, quote=False)}</p>'
 
 
-def code(lines: list[str], lit: set[int]) -> str:
-    """Lines of code, those with a number in `lit` marked: by a bar and a colour, and for screen readers."""
-    marked = "".join(
-        f'<span class="{"lit" if number in lit else ""}"{" aria-current=step" * (number in lit)}>{escape(line)}</span>'
-        for number, line in enumerate(lines)
-    )
-    return f'<pre class="walk">{marked}</pre>'
-
-
-def table(header: list[str], rows: list[list[str]], align: str = "") -> str:
-    """An HTML table. align: "left", where the page's own style is another."""
-    look = f' style="text-align:{align}"' if align else ""
-    head = "".join(f'<th scope="col"{look}>{escape(cell)}</th>' for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td{look}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> str:
-    """The same table in plain text."""
+    """A table in plain text, as table.html in a page."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     return "\n".join("  ".join(map(justify, row, widths)).rstrip() for row in [header, *rows])
 
 
 def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
     """A table with a sentence below it."""
-    return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
+    html = page("table.html", header=header, rows=rows) + paragraph(words)
+    return Picture(html, f"{plain_table(header, rows)}\n{words}")
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

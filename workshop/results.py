@@ -4,11 +4,11 @@ Without a GPU: the bytes that each kernel asks memory for, beside curves that we
 """
 
 import csv
-import html
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workshop import style
+from workshop.notebook import page
 from workshop.timing import Gbps
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "recorded"
@@ -142,10 +142,9 @@ class Results:
         return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
         table = self.table().rename_axis(index=None, columns=self.x_label)  # one line of head, not two
         table = table.to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
-        return f"<p>GB/s, median. {html.escape(self.caption())}</p>{table}<ul>{notes}</ul>"
+        return page("results.html", results=self, table=table)
 
 
 def recorded(name: str) -> Results:
@@ -254,13 +253,7 @@ class Counted:
     def _repr_html_(self) -> str:
         table = self.table().rename_axis(None)  # a named index would add a line to the table
         table = table.fillna({"at most, of copy": "–"})  # a column of nothing but None would say so
-        table = table.to_html(na_rep="–", float_format=shown)
-        words = (
-            "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
-            f"element of the output; the least possible is {self.least:g}."
-        )
-        elsewhere = f" The plot was recorded elsewhere: {self.curves.caption()}." if self.curves else ""
-        return f"<p>{html.escape(words + elsewhere)}</p>{table}"
+        return page("counted.html", counted=self, table=table.to_html(na_rep="–", float_format=shown))
 
 
 def shown(value: float) -> str:

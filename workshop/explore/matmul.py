@@ -2,8 +2,9 @@
 
 from workshop.device import CARDS
 from workshop.explore.controls import Explorer, slider
+from workshop.notebook import page
 from workshop.occupancy import swizzle
-from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, count, paragraph, tabled
+from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, count, paragraph, tabled
 from workshop.results import recorded_lines
 
 # -- the walk of a tile ------------------------------------------------------------------------------------
@@ -56,7 +57,8 @@ def _draw_walk(block: int, step: int) -> Picture | None:
         drawing.cells(right, top + p * side, side, side, [look] * N)
     sums = {"words": str(done), "color": CYCLE[0], "opacity": 0.1 + 0.5 * done / K}
     drawing.cells(right, middle, side, side, [sums] * (M * N), columns=N)
-    return Picture(drawing.html() + paragraph(said) + code(LINES, {1, 2, 3} if step else {0}), said)
+    walk = page("walk.html", lines=LINES, lit={1, 2, 3} if step else {0})
+    return Picture(drawing.html() + paragraph(said) + walk, said)
 
 
 # -- tiles that run together -------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workshop.explore.controls import Control, Explorer, choice, slider
-from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, short, table
+from workshop.notebook import page
+from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, paragraph, plain_table, short
 
 # -- three passes, two and one -----------------------------------------------------------------------------
 
@@ -86,7 +87,7 @@ def _draw_passes(kernel: str, step: int) -> Picture | None:
         ]  # fmt: skip
         drawing.cells(76, y, 48, 42, looks)
     lit = set() if not step else {current} if len(names) > 1 else {0, 1}
-    html = drawing.html() + paragraph(f"{now} {summary}") + code(lines, lit)
+    html = drawing.html() + paragraph(f"{now} {summary}") + page("walk.html", lines=lines, lit=lit)
     return Picture(html, f"{now}\n{summary}")
 
 
@@ -178,8 +179,8 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     listing = [*CODE]
     if not rescaling:
         listing[RESCALE] = "    (d is not rescaled)"
-    html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
-    html += table(header, rows) if rows else ""
+    html = drawing.html() + paragraph(f"{what} {legend}") + page("walk.html", lines=listing, lit=lit)
+    html += page("table.html", header=header, rows=rows) if rows else ""
     html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
     text = [f"row {', '.join(map(short, row))} in blocks of {block}", what, plain_table(header, rows), verdict]
     return Picture(html, "\n".join(filter(None, text)))
