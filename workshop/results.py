@@ -76,14 +76,12 @@ class Results:
         bounds: name -> share of the copy's speed that this kernel cannot exceed; drawn dotted.
         """
         with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
-            lines = [provider for provider in self.providers if provider != "copy"]
-            for number, provider in enumerate(lines):
-                self._line(axes, provider, provider, **style.look(number))
+            for provider in [each for each in self.providers if each != "copy"]:
+                self._line(axes, provider, provider)
             copy = f"copy on {self.about['gpu']}"  # the GPU that copied is part of the line's name
-            self._line(axes, "copy", copy, color=style.INK, linestyle="--")
-            for number, (name, share) in enumerate((bounds or {}).items(), len(lines)):
-                color = style.look(number)["color"]
-                self._line(axes, "copy", name, share, color=color, linestyle=":", linewidth=2.4)
+            self._line(axes, "copy", copy, color=style.INK, linestyle="--", marker="")
+            for name, share in (bounds or {}).items():
+                self._line(axes, "copy", name, share, linestyle=":", linewidth=2.4, marker="")
             style.size_ticks(axes, [row.size for row in self.rows])
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
@@ -134,9 +132,9 @@ class Results:
         if not (rows := self._measured(provider)):
             return
         sizes, (medians, lows, highs) = [row.size for row in rows], zip(*(row.gbps for row in rows))
-        axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
+        [line] = axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
         if share is None:
-            axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
+            axes.fill_between(sizes, lows, highs, color=line.get_color(), alpha=0.15, linewidth=0)
 
     def __str__(self) -> str:
         return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
@@ -236,8 +234,8 @@ class Counted:
         alt = "; ".join(f"{one.provider}: {one.total:g} bytes per element" for one in counted)
         with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
             names, reads = [one.provider for one in counted], [one.read for one in counted]
-            axes.barh(names, reads, color=style.PALETTE[0], label="read")
-            axes.barh(names, [one.written for one in counted], left=reads, color=style.PALETTE[4], label="written")
+            axes.barh(names, reads, color="C0", label="read")
+            axes.barh(names, [one.written for one in counted], left=reads, color="C4", label="written")
             axes.axvline(self.least, color=style.INK, linestyle="--", label="least possible")
             axes.invert_yaxis()
             axes.grid(axis="y", visible=False)

@@ -10,10 +10,7 @@ import io
 import re
 from pathlib import Path
 
-# After Okabe and Ito, "Color Universal Design", in shades that stand out on white and on black.
-PALETTE = ("#2b8cca", "#e0662a", "#12a37a", "#cc79a7", "#d99100", "#8a7bd1", "#7f8c8d")
 INK = "#808081"  # text, axes and the copy: becomes the page's text colour
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABEL_GAP = 0.06  # of the axes' height, between two labels at the ends of lines
 
 SETTINGS = Path(__file__).with_name("course.mplstyle")
@@ -43,12 +40,6 @@ def figure(title: str, x_label: str, y_label: str, alt: str):
         axes = drawn.subplots()
         axes.set(title=title, xlabel=x_label, ylabel=y_label)
         yield drawn, axes
-
-
-def look(number: int) -> dict:
-    """Colour, marker and dash of the n-th line."""
-    index, again = number % len(PALETTE), number >= len(PALETTE)
-    return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}
 
 
 def label_ends(axes) -> None:
