@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from workshop import device
-from workshop.backend import device_interface, torch_device
+from workshop.backend import driver, torch_device
 from workshop.bench import Gbps, Results, Row, about_here
 
 REPEATS = 15
@@ -27,7 +27,7 @@ class Clock:
     """Times one call at a time, with cold caches and without the host's part of the launch."""
 
     def __init__(self):
-        self.interface = device_interface()
+        self.interface = driver().get_device_interface()
         self.buffer = torch.zeros(FLUSH // 4, device=torch_device())
 
     def milliseconds(self, function: Callable, *inputs) -> tuple[float, object]:

@@ -67,7 +67,7 @@ def this_card() -> str:
     """A name of the card in use that other processes and containers also know: its UUID, or its place on the bus."""
     import torch
 
-    from workshop.backend import device_interface
+    from workshop.backend import driver
 
-    about = device_interface().get_device_properties(torch.accelerator.current_device_index())
+    about = driver().get_device_interface().get_device_properties(torch.accelerator.current_device_index())
     return str(getattr(about, "uuid", None) or getattr(about, "pci_bus_id", None) or about.name)
