@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import tomllib
+from collections import namedtuple
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,15 +58,7 @@ class DeviceFacts:
         return self.backend == "hip" and self.arch in CDNA
 
 
-@dataclass(frozen=True)
-class Card:
-    """What a data sheet says. gbps: of the memory. tflops: of dense products of matrices in bfloat16."""
-
-    name: str
-    gbps: float
-    tflops: float
-
-
+Card = namedtuple("Card", "name gbps tflops")  # what a data sheet says, see cards.toml
 _SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
 KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in _SHEET.items()}
 CARDS = [Card(name, **card["peaks"]) for name, card in _SHEET.items() if "peaks" in card]
