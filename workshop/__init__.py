@@ -37,29 +37,10 @@ except (ImportError, OSError) as error:  # OSError: a library that a torch wheel
     _missing = error
 
 __all__ = [
-    "DEVICE",
-    "KNOWN_DEVICES",
-    "Device",
-    "DeviceFacts",
-    "compare",
-    "count_bytes",
-    "device",
-    "doctor",
-    "glossary",
-    "here",
-    "hint",
-    "ladder",
-    "matches",
-    "num_programs",
-    "occupancy",
-    "progress",
-    "record",
-    "recorded",
-    "sanitize",
-    "share_progress",
-    "solution",
-    "xray",
-]
+    "DEVICE", "KNOWN_DEVICES", "Device", "DeviceFacts", "compare", "count_bytes", "device", "doctor", "glossary",
+    "here", "hint", "ladder", "matches", "num_programs", "occupancy", "progress", "record", "recorded", "sanitize",
+    "share_progress", "solution", "xray",
+]  # fmt: skip
 
 
 def __getattr__(name: str):

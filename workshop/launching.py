@@ -88,24 +88,15 @@ class Compiled:
     def _compiled(self):
         return compiling.compiled(self._kernel, self._args, self._kwargs, StandInDriver.target.arch)
 
-    @functools.cached_property
-    def _facts(self) -> compiling.Compiled:
-        return compiling.facts(self._compiled, StandInDriver.target.arch)
-
     def _init_handles(self) -> None:
         """On a GPU this loads the kernel there, which tells its registers."""
-
-    @property
-    def n_regs(self) -> int:
-        return self._facts.vgprs
-
-    @property
-    def n_spills(self) -> int:
-        return self._facts.spills
 
     def __getattr__(self, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in ("n_regs", "n_spills"):  # on a GPU its driver tells them
+            facts = compiling.facts(self._compiled, StandInDriver.target.arch)
+            return facts.vgprs if name == "n_regs" else facts.spills
         return getattr(self._compiled, name)
 
     def __getitem__(self, grid):
