@@ -300,10 +300,8 @@ class Report:
         lines = difflib.unified_diff(_instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2)
         return Text("\n".join([*changed, "", *lines]))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self[None].kernel}\n{plain_table(['', *self._compiled], self._rows(), str.ljust)}"
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return page("table.html", header=[self[None].kernel, *self._compiled], rows=self._rows(), left=True)
