@@ -7,20 +7,13 @@ from html import escape
 
 import numpy as np
 
-from workshop.notebook import PAGES, page
+from workshop.notebook import page
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
 READ, WRITE, WRONG = "#0072b2", "#e69f00", "#d55e00"
 WIDTH = 680
 CYCLE = (SKY, ORANGE, GREEN, PURPLE)
-
-# JupyterLab's theme variables; elsewhere the page's own text colour. The lessons' figures have a dark form that they
-# take where the page asks for it, and JupyterLab's dark theme does not ask. Code in a lesson's text scrolls, as the
-# code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
-# narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
-# A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
-STYLE = (PAGES / "picture.css").read_text(encoding="utf-8")
 _STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
@@ -32,7 +25,7 @@ class Picture:
     text: str
 
     def _repr_html_(self) -> str:
-        return f'<div class="workshop-picture"><style>{STYLE}</style>{self.html}</div>'
+        return page("picture.html", html=self.html)
 
     def still(self) -> str:
         """The same HTML with its drawing as an image, which a page shows that trusts nobody."""
