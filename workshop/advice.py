@@ -16,26 +16,11 @@ ADVICE = [(one["pattern"], one.get("means", ""), one["try"]) for one in _TOLD["m
 STOPPED, OUTSIDE = _TOLD["stopped"], _TOLD["outside"]
 ELSEWHERE = {name: written for names, written in _TOLD["elsewhere"].items() for name in names.split()}
 
-# The compiler's message is the name of its own object, or goes on with what a learner cannot use.
-_REWORDED = (
-    (r"<\['?([\d', x]+?)'?\], (\w+)>", lambda found: f"{found[2]}[{found[1]}]".replace("'", "")),  # as learners write
-    (r"constexpr\[(\w+)\]", r"\1"),
-    (r"instanstiated", "instantiated"),
-    (r"^\w+\.(\w+?)__\w+$", r"it calls itself: \1"),
-    (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
-    (r"instantiated as constexpr.*", "tl.constexpr"),
-    (r"cannot convert <function (\w+) at \w+> of type <class 'function'> to tensor", r"\1 is a function, not a value"),
-    (r"<built-in (?:method|function) (\w+)[^>]*>", r"\1"),
-    (r"<class 'triton\.language\.core\.(\w+)'>", r"\1"),
-    (r"triton\.language\.(float|int|uint|bfloat)", r"\1"),
-    (r" \(note that this also applies.*", ""),
-)
-
 
 def readable(message: str) -> str:
     """The compiler's message with types as learners write them: <['128'], fp32> is fp32[128], a block of 128."""
-    for pattern, said in _REWORDED:
-        message = re.sub(pattern, said, message, flags=re.S)
+    for one in _TOLD["reworded"]:
+        message = re.sub(one["pattern"], one["said"], message, flags=re.S)
     return message if len(message) < 400 else message[:400] + " …"
 
 
