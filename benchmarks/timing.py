@@ -16,7 +16,7 @@ import triton.language as tl
 
 from workshop import device
 from workshop.backend import driver, torch_device
-from workshop.bench import Gbps, Results, Row, about_here
+from workshop.bench import Gbps, Results, Row, about_here, first_line
 
 REPEATS = 15
 FLUSH = 1 << 30  # bytes read between two timed calls: several times any GPU's last cache
@@ -256,12 +256,6 @@ def short(gpu: str) -> str:
     """ "NVIDIA H200" -> "h200", "AMD Instinct MI300X" -> "mi300x"."""
     model = re.search(r"\b[A-Z]+\d+\w*", gpu)
     return (model[0] if model else re.sub(r"\W+", "_", gpu)).lower()
-
-
-def first_line(error: Exception) -> str:
-    """What went wrong, short enough for a table."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]
 
 
 def need_gpu() -> None:

@@ -259,22 +259,21 @@ def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
 # -- reports --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Report:
     """A kernel compiled for some targets; shows itself as a table. `report["gfx942"]` is one of them."""
 
-    def __init__(self, compiled: list[Compiled]):
-        self._compiled = {one.target: one for one in compiled}
+    compiled: list[Compiled]
+
+    def __iter__(self) -> Iterator[Compiled]:
+        return iter(self.compiled)
 
     def __getitem__(self, target: str | None) -> Compiled:
         """The kernel for one target, None for the first. Raises ValueError for a target it is not compiled for."""
-        if target is None:
-            return next(iter(self))
-        if target not in self._compiled:
-            raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(self._compiled)}")
-        return self._compiled[target]
-
-    def __iter__(self) -> Iterator[Compiled]:
-        return iter(self._compiled.values())
+        for one in self:
+            if target in (None, one.target):
+                return one
+        raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(one.target for one in self)}")
 
     def isa(self, target: str | None = None) -> "Text":
         """The assembly for one target; without a name, for the first. So do the others."""
@@ -301,19 +300,20 @@ class Report:
         return Text("\n".join([*changed, "", *lines]))
 
     def __repr__(self) -> str:
-        return f"{self[None].kernel}\n{plain_table(['', *self._compiled], self._rows(), str.ljust)}"
+        return plain_table(*self._table(), str.ljust)
 
     def _repr_html_(self) -> str:
-        return page("table.html", header=[self[None].kernel, *self._compiled], rows=self._rows(), left=True)
+        header, rows = self._table()
+        return page("table.html", header=header, rows=rows, left=True)
 
-    def _rows(self) -> list[list[str]]:
-        """A row for each fact that any target has."""
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """The kernel with its targets, and a row for each fact that any of them has."""
         summaries = [one.summary() for one in self]
-        return [
-            [label, *(str(value) if value is not None else "" for value in values)]
+        rows = [
+            [label, *("" if value is None else str(value) for value in values)]
             for label, *values in zip(summaries[0], *(summary.values() for summary in summaries), strict=True)
-            if any(value is not None for value in values)
         ]
+        return [self[None].kernel, *(one.target for one in self)], [row for row in rows if any(row[1:])]
 
 
 class Text(str):

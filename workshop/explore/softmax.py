@@ -1,8 +1,8 @@
 """Softmax: a row walked over in three passes, two or one, and the running maximum and sum of online softmax."""
 
 import math
+from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -93,16 +93,8 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     )
 
 
-@dataclass(frozen=True)
-class SoftmaxStep:
-    """The state after one block; `parts` are the terms of `d` so far, in the unit each was added in."""
-
-    m_old: float
-    m: float
-    rescale: float
-    block_sum: float
-    d: float
-    parts: np.ndarray
+# The state after one block. parts: the terms of `d` so far, in the unit each was added in.
+SoftmaxStep = namedtuple("SoftmaxStep", "m_old m rescale block_sum d parts")
 
 
 def online_softmax_steps(row: np.ndarray, block: int, rescaling: bool = True) -> list[SoftmaxStep]:
