@@ -52,8 +52,13 @@ class Told:
     line: int | None = None
     code: str = ""
 
+    def __str__(self) -> str:
+        said = f"{self.headline}: {self.happened.removesuffix('.')}. {self.means}".strip()
+        place = f"\n  line {self.line}: {self.code}" if self.line else ""
+        return f"{said}{place}" + (f"\n  Try: {self.attempt}" if self.attempt else "")
+
     def lines(self) -> list[str]:
-        """What a notebook shows."""
+        """What a notebook shows of an error."""
         found = [f"{RED}{self.headline}{PLAIN}"]
         if self.line:
             shell = interactive_shell()  # it knows a cell as ("Cell", "In[5]")
