@@ -88,6 +88,18 @@ def test_half_a_tensor_that_was_filled_is_defined_and_the_other_half_is_not():
     assert "reads elements of out_ptr" in sanitize(filled, 64).problems[0].happened
 
 
+def test_what_torch_writes_after_a_launch_that_failed_is_defined():
+    def falls_back(x):
+        out = torch.empty(1000)
+        try:
+            doubled(x, masked=False)
+        except IndexError:
+            out.fill_(1.0)
+        return out
+
+    assert sanitize(falls_back, torch.rand(1000)).clean
+
+
 def test_errors_of_the_host_function_are_raised_as_they_are():
     with pytest.raises(ValueError, match="mine"):
         sanitize(lambda: (_ for _ in ()).throw(ValueError("mine")))

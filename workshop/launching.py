@@ -71,6 +71,9 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise
+    finally:
+        for recording in active:
+            recording.ended()
     for recording in active:
         recording.add(launch)
 

@@ -125,6 +125,8 @@ class _Watched(Recording):
             known = self.memory.known.get(storage.start)
             if known is not None and known.numel():  # what the launch has written is defined
                 known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
+
+    def ended(self) -> None:
         self.memory.launching = False
 
 
