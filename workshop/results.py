@@ -86,7 +86,7 @@ class Results:
             self._line(axes, "copy", copy, color=style.INK, linestyle="--", marker="")
             for name, share in (bounds or {}).items():
                 self._line(axes, "copy", name, share, linestyle=":", linewidth=2.4, marker="")
-            style.size_ticks(axes, [row.size for row in self.rows])
+            style.size_ticks(axes)
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
             style.label_ends(axes)

@@ -7,6 +7,7 @@ a light theme and in a dark one. Saved to a file, the same parts are grey.
 import contextlib
 import html
 import io
+import math
 import re
 from pathlib import Path
 
@@ -65,16 +66,11 @@ def label_ends(axes) -> None:
         )
 
 
-def size_ticks(axes, sizes: list[int]) -> None:
-    """A logarithmic axis of sizes with powers of two as ticks, at most seven of them."""
-    low, high = (size.bit_length() for size in (min(sizes), max(sizes)))
-    step = max(1, -(-(high - low) // 6))
-    exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
-    axes.set_xscale("log", base=2)
-    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # 1,024, and from 2¹⁷ on a power
-    labels = [f"{2**each:,}" if each < 17 else f"2{str(each).translate(raised)}" for each in exponents]
-    axes.set_xticks([2**exponent for exponent in exponents], labels)
-    axes.minorticks_off()
+def size_ticks(axes) -> None:
+    """A logarithmic axis of sizes with powers of two as ticks, about seven of them: 1,024, and from 2¹⁷ on a power."""
+    axes.set_xscale("log", base=2, subs=[])
+    axes.xaxis.get_major_locator().set_params(numticks=7)
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 2**17 else f"$2^{{{math.log2(size):g}}}$")
 
 
 def _apart(heights: list[float]) -> list[float]:
