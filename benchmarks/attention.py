@@ -34,7 +34,7 @@ from timing import (
     write,
 )
 
-from workshop.backend import device_interface, torch_device
+from workshop.backend import driver, torch_device
 from workshop.results import RECORDED
 
 TOKENS = {8: (1024, 4096, 16384, 65536, 131072), 64: (1024, 4096, 8192, 16384)}  # by the heads
@@ -106,7 +106,7 @@ def in_a_graph(providers: dict[str, Callable], requests: int, repeats: int) -> l
             graphs[name] = graph
         except Exception as error:  # not every backend takes every shape, or a graph
             entry["note"] = first_line(error)
-    interface = device_interface()
+    interface = driver().get_device_interface()
     for _ in range(repeats):
         for entry in entries:
             if not entry["note"]:

@@ -58,16 +58,15 @@ def scatter(found: Results, ours: str, x_label: str = "columns", named: int = 6)
         highest = 1.0
         for number, name in enumerate((ours, *names)):
             rows = [row for row in found.rows if row.provider == name and row.of_copy]
-            look = style.look(number)
             points = [row.size for row in rows], [row.of_copy for row in rows]
             highest = max(highest, *points[1], 0)
-            axes.scatter(*points, color=look["color"], s=26 if name == ours else 12, label=name, zorder=3 - number / 9)
+            axes.scatter(*points, color=f"C{number}", s=26 if name == ours else 12, label=name, zorder=3 - number / 9)
         worst = worst_rows(found, ours, named)
         ringed = [row.size for row in worst], [row.of_copy for row in worst]
         axes.scatter(*ringed, s=70, facecolors="none", edgecolors=style.INK, zorder=4)
         listed = "\n".join(f"{row.size:,}: {row.of_copy:.2f}" for row in worst)
         axes.text(0.02, 0.04, f"worst sizes of ours\n{listed}", transform=axes.transAxes, fontsize=9, color=style.INK)
-        style.size_ticks(axes, [row.size for row in found.rows])
+        style.size_ticks(axes)
         axes.set_ylim(0, 1.1 * highest)
         figure.legend(loc="outside upper right", ncols=5)
         figure.supxlabel(found.caption(), fontsize=10, color=style.INK)

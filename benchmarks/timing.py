@@ -15,8 +15,8 @@ import triton
 import triton.language as tl
 
 from workshop import device
-from workshop.backend import device_interface, torch_device
-from workshop.bench import Gbps, Results, Row, about_here
+from workshop.backend import driver, torch_device
+from workshop.bench import Gbps, Results, Row, about_here, first_line
 
 REPEATS = 15
 FLUSH = 1 << 30  # bytes read between two timed calls: several times any GPU's last cache
@@ -27,7 +27,7 @@ class Clock:
     """Times one call at a time, with cold caches and without the host's part of the launch."""
 
     def __init__(self):
-        self.interface = device_interface()
+        self.interface = driver().get_device_interface()
         self.buffer = torch.zeros(FLUSH // 4, device=torch_device())
 
     def milliseconds(self, function: Callable, *inputs) -> tuple[float, object]:
@@ -256,12 +256,6 @@ def short(gpu: str) -> str:
     """ "NVIDIA H200" -> "h200", "AMD Instinct MI300X" -> "mi300x"."""
     model = re.search(r"\b[A-Z]+\d+\w*", gpu)
     return (model[0] if model else re.sub(r"\W+", "_", gpu)).lower()
-
-
-def first_line(error: Exception) -> str:
-    """What went wrong, short enough for a table."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]
 
 
 def need_gpu() -> None:

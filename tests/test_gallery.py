@@ -129,7 +129,7 @@ def test_a_check_a_launch_sanitize_and_xray_say_the_same_of_what_triton_refuses(
         assert plain.code == checked.code
     [problem] = sanitize(function, *arguments).problems
     assert (problem.line, problem.code, problem.attempt) == (plain.line, plain.code, plain.attempt)
-    assert plain.means in problem.what
+    assert plain.means == problem.means
     if launched and without_native.native():
         kernel, args, kwargs = launched[-1]
         with pytest.raises(CompileFailed) as caught:

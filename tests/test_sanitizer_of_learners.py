@@ -64,15 +64,15 @@ MISTAKES = {
 def test_a_mistake_is_named_with_its_line(kind):
     function, words, code = MISTAKES[kind]
     found = sanitize(function)
-    assert [problem.kind for problem in found.problems] == [kind]
-    assert words in found.problems[0].what
+    assert [problem.headline for problem in found.problems] == [kind]
+    assert words in found.problems[0].happened
     assert code in found.problems[0].code
     assert found.problems[0].attempt
 
 
 def test_memory_is_undefined_until_torch_or_a_kernel_writes_it():
     x = torch.rand(128)
-    assert sanitize(lambda: added(x, torch.empty(128))).problems[0].kind == "undefined"
+    assert sanitize(lambda: added(x, torch.empty(128))).problems[0].headline == "undefined"
     assert sanitize(lambda: added(x, torch.zeros(128))).clean
     assert sanitize(lambda: added(x, torch.empty(128).fill_(1.0))).clean
     assert sanitize(lambda: added(x, doubled(x, programs=1))).clean
@@ -85,7 +85,19 @@ def test_half_a_tensor_that_was_filled_is_defined_and_the_other_half_is_not():
         return added(torch.rand(128), out)
 
     assert sanitize(filled, 128).clean
-    assert "reads elements of out_ptr" in sanitize(filled, 64).problems[0].what
+    assert "reads elements of out_ptr" in sanitize(filled, 64).problems[0].happened
+
+
+def test_what_torch_writes_after_a_launch_that_failed_is_defined():
+    def falls_back(x):
+        out = torch.empty(1000)
+        try:
+            doubled(x, masked=False)
+        except IndexError:
+            out.fill_(1.0)
+        return out
+
+    assert sanitize(falls_back, torch.rand(1000)).clean
 
 
 def test_errors_of_the_host_function_are_raised_as_they_are():

@@ -26,40 +26,21 @@ try:
             launching.install()
         jax_import.install()
         from workshop.bench import compare, matches, recorded
+        from workshop.compiling import xray
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
         from workshop.hints import hint, ladder, solution
         from workshop.occupancy import num_programs, occupancy
         from workshop.sanitize import sanitize
         from workshop.syllabus import glossary
         from workshop.traffic import count_bytes
-        from workshop.xray import xray
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
     _missing = error
 
 __all__ = [
-    "DEVICE",
-    "KNOWN_DEVICES",
-    "Device",
-    "DeviceFacts",
-    "compare",
-    "count_bytes",
-    "device",
-    "doctor",
-    "glossary",
-    "here",
-    "hint",
-    "ladder",
-    "matches",
-    "num_programs",
-    "occupancy",
-    "progress",
-    "record",
-    "recorded",
-    "sanitize",
-    "share_progress",
-    "solution",
-    "xray",
-]
+    "DEVICE", "KNOWN_DEVICES", "Device", "DeviceFacts", "compare", "count_bytes", "device", "doctor", "glossary",
+    "here", "hint", "ladder", "matches", "num_programs", "occupancy", "progress", "record", "recorded", "sanitize",
+    "share_progress", "solution", "xray",
+]  # fmt: skip
 
 
 def __getattr__(name: str):

@@ -16,26 +16,11 @@ ADVICE = [(one["pattern"], one.get("means", ""), one["try"]) for one in _TOLD["m
 STOPPED, OUTSIDE = _TOLD["stopped"], _TOLD["outside"]
 ELSEWHERE = {name: written for names, written in _TOLD["elsewhere"].items() for name in names.split()}
 
-# The compiler's message is the name of its own object, or goes on with what a learner cannot use.
-_REWORDED = (
-    (r"<\['?([\d', x]+?)'?\], (\w+)>", lambda found: f"{found[2]}[{found[1]}]".replace("'", "")),  # as learners write
-    (r"constexpr\[(\w+)\]", r"\1"),
-    (r"instanstiated", "instantiated"),
-    (r"^\w+\.(\w+?)__\w+$", r"it calls itself: \1"),
-    (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
-    (r"instantiated as constexpr.*", "tl.constexpr"),
-    (r"cannot convert <function (\w+) at \w+> of type <class 'function'> to tensor", r"\1 is a function, not a value"),
-    (r"<built-in (?:method|function) (\w+)[^>]*>", r"\1"),
-    (r"<class 'triton\.language\.core\.(\w+)'>", r"\1"),
-    (r"triton\.language\.(float|int|uint|bfloat)", r"\1"),
-    (r" \(note that this also applies.*", ""),
-)
-
 
 def readable(message: str) -> str:
     """The compiler's message with types as learners write them: <['128'], fp32> is fp32[128], a block of 128."""
-    for pattern, said in _REWORDED:
-        message = re.sub(pattern, said, message, flags=re.S)
+    for one in _TOLD["reworded"]:
+        message = re.sub(one["pattern"], one["said"], message, flags=re.S)
     return message if len(message) < 400 else message[:400] + " …"
 
 
@@ -65,8 +50,7 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     lanes = "" if one else f": {fault.lanes} lane{'s' * (fault.lanes != 1)}, the first is lane {first},"
     who = f"Program {program_in_words(fault.program)} {VERBS[fault.kind]} outside of"
     if not fault.argument:
-        return (f"{who} every tensor{lanes} at an address that is in none.", "",
-                "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets.")  # fmt: skip
+        return f"{who} every tensor{lanes} at an address that is in none.", "", OUTSIDE["no-tensor"]["try"]
     place = f"element {fault.element}, {fault.distance} {fault.place}"
     if fault.place == "gap":
         at = f"index {fault.index}" if len(fault.shape) > 2 else f"row {fault.index[0]}, column {fault.index[-1]}"
@@ -127,24 +111,18 @@ def about_steps(access) -> tuple[str, str]:
     axis = access.odd_axis
     if axis is None:
         return "", ""
-    if tuple(access.steps) == (access.shape[0], 1) and len(access.shape) == 2:
-        rows, columns = access.shape
-        return (
-            f"This block reads {access.argument} as if its shape were ({columns}, {rows}). It is ({rows}, {columns}): "
-            "what the block has as rows are its columns.",
-            "exchange the strides: add the number of the block's row as it is, and multiply that of its column by the "
-            "row stride of the tensor.",
-        )
-    step, places = access.steps[axis], "rows" if len(access.block) == 2 and axis == 0 else "columns"
-    lanes = f"From one of its {places} to the next" if len(access.block) == 2 else "From lane to lane"
-    sizes = [size for size in access.shape if size == step]
-    named = f", which is a length of {access.argument} and not a stride" if sizes else ""
-    return (
-        f"{lanes}, this block steps by {step} element{'s' * (step != 1)}{named}. The strides of {access.argument} are "
-        f"{tuple(access.stride)}, and its shape is {tuple(access.shape)}.",
-        "multiply the number of each row by the stride of the rows, and that of each column by the stride of the "
-        "columns.",
-    )
+    exchanged = tuple(access.steps) == (access.shape[0], 1) and len(access.shape) == 2
+    told, step = _TOLD["steps"]["exchanged" if exchanged else "wrong"], access.steps[axis]
+    places = "rows" if len(access.block) == 2 and axis == 0 else "columns"
+    words = {
+        "argument": access.argument,
+        "shape": tuple(access.shape),
+        "strides": tuple(access.stride),
+        "lanes": f"From one of its {places} to the next" if len(access.block) == 2 else "From lane to lane",
+        "step": f"{step} element{'s' * (step != 1)}",
+        "named": f", which is a length of {access.argument} and not a stride" if step in access.shape else "",
+    }
+    return told["means"].format(**words), told["try"]
 
 
 def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, str]:

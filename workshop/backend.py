@@ -65,11 +65,6 @@ def torch_device():
     return torch.device("cpu") if interpreting() else driver().get_active_torch_device()
 
 
-def device_interface():
-    """torch's module for the active driver's device (torch.cuda, torch.xpu, ...): Event, synchronize."""
-    return driver().get_device_interface()
-
-
 def driver():
     """Triton's active driver. Raises RuntimeError, with what to do, when there is none."""
     from triton.runtime import driver as drivers

@@ -12,7 +12,7 @@ import torch
 
 from workshop.device import device
 from workshop.notebook import live
-from workshop.results import Count, Counted, Results, Row, recorded
+from workshop.results import COUNTS, SHARE, TOTAL, Counted, Results, Row, recorded
 from workshop.short import own_lines
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps  # noqa: F401  lesson 5 takes Gbps
 from workshop.traffic import recording
@@ -79,26 +79,29 @@ def about_here() -> dict[str, str]:
 
 
 def _count(providers, inputs, bytes_moved, check, curves, title) -> Counted:
+    import pandas
+
     least, counts = 0.0, []
-    for provider, function in providers.items():
+    for function in providers.values():
         try:
             with recording(elements=False) as traffic:
                 output = function(*inputs)
             wrong = check and not check(output, *inputs)
         except Exception as error:  # one unfinished kernel must not hide the others
-            counts.append(Count(provider, note=first_line(error)))
+            counts.append({"note": first_line(error)})
             continue
-        elements = output.numel()
-        least = bytes_moved(*inputs) / elements if elements else 0.0
+        elements = max(1, output.numel())
+        least = bytes_moved(*inputs) / elements
         if not traffic.launches:
-            counts.append(Count(provider, note="no Triton kernel: its loads cannot be counted"))
+            counts.append({"note": "no Triton kernel: its loads cannot be counted"})
             continue
+        total = traffic.per_element(elements)
+        note = "moves less than the work needs" if total < 0.999 * least else "its result is wrong" if wrong else ""
+        share = None if note else f"{least / total:.0%}"  # where the work is not done, it would mean nothing
         read, written = traffic.bytes_read / elements, traffic.bytes_written / elements
-        too_little = read + written < 0.999 * least
-        note = "moves less than the work needs" if too_little else "its result is wrong" if wrong else ""
-        # Where the work is not done, a share would mean nothing.
-        counts.append(Count(provider, read, written, None if note else least / (read + written), note))
-    return Counted(counts, least, recorded(curves) if curves else None, title)
+        counts.append({"read": read, "written": written, TOTAL: total, SHARE: share, "note": note})
+    table = pandas.DataFrame(counts, providers, COUNTS)
+    return Counted(table, least, recorded(curves) if curves else None, title)
 
 
 def _measure_size(size, providers, inputs, nbytes, check, repeats) -> list[Row]:

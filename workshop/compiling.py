@@ -1,12 +1,17 @@
-"""Compiles kernels for GPUs that need not be here, as a launch would, and reads facts out of the assembly."""
+"""What the compiler makes of a kernel: registers, shared memory, memory instructions and assembly, for any GPU.
+
+No GPU is needed: Triton's compiler runs in this process, as at a launch.
+"""
 
 import contextlib
+import difflib
 import functools
 import re
 import subprocess
 import tempfile
 from collections import Counter
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -17,6 +22,9 @@ from workshop import short
 from workshop.executor import front_end, without_native
 from workshop.executor.front_end import TARGETS
 from workshop.executor.launch import Specialisation, bind, check_globals, specialise
+from workshop.notebook import page
+from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
+from workshop.picture import plain_table
 
 POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
 TYPE = re.compile(r"\*?k?(fp|bf|i|u)\d+\w*")  # how Triton writes a parameter's type: "*fp32", "i32"
@@ -155,10 +163,63 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
     return error
 
 
-def facts(compiled, target: str) -> dict:
-    """The fields of xray.Compiled that the compiler's output tells."""
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """One kernel compiled for one target.
+
+    vgprs includes agprs, the accumulation registers (both None on NVIDIA, where `registers` counts one
+    thread's). shared: bytes of one program. spills: registers written to memory (AMD), or bytes (NVIDIA).
+    loads, stores: global-memory instructions in the assembly by width in bits, as {128: 4}.
+    """
+
+    kernel: str
+    target: str
+    num_warps: int
+    registers: int | None = None
+    vgprs: int | None = None
+    agprs: int | None = None
+    sgprs: int | None = None
+    shared: int
+    spills: int | None
+    loads: dict[int, int]
+    stores: dict[int, int]
+    barriers: int
+    waits: int | None
+    isa: str
+    ttir: str
+    ttgir: str
+    llir: str
+
+    @property
+    def occupancy(self) -> Occupancy | None:
+        """Waves per execution unit; None for targets whose compute unit is not known here."""
+        if self.vgprs is None or self.target not in COMPUTE_UNITS:
+            return None
+        return occupancy(self.vgprs, self.shared, self.num_warps, self.target)
+
+    def summary(self) -> dict[str, object]:
+        """What the table shows, by its row's label; None for what this target has not."""
+        limited = self.occupancy
+        return {
+            "warps": self.num_warps,
+            "registers": self.registers,
+            "VGPRs": self.vgprs,
+            "of them AGPRs": self.agprs,
+            "SGPRs": self.sgprs,
+            "shared memory (bytes)": self.shared,
+            "spills": self.spills,
+            "waves per execution unit": None if limited is None else f"{limited} (limit: {limited.limiter})",
+            "loads": _widths(self.loads),
+            "stores": _widths(self.stores),
+            "barriers": self.barriers,
+            "waits": self.waits,
+        }
+
+
+def facts(compiled, target: str) -> Compiled:
+    """What the compiler's output tells. compiled: Triton's CompiledKernel."""
     about = compiled.metadata  # the ISA's own field for shared memory is 0: Triton asks for LDS at the launch
-    found = {"num_warps": about.num_warps, "shared": about.shared}
+    found = {"kernel": compiled.name, "target": target, "num_warps": about.num_warps, "shared": about.shared}
     found |= {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
     amd = parse_target(target).backend == "hip"
     found["isa"] = isa = compiled.asm["amdgcn" if amd else "ptx"]
@@ -177,7 +238,7 @@ def facts(compiled, target: str) -> dict:
         barriers, waits = r"\bbar\.sync\b", r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b"
     found |= {"loads": accesses["l"], "stores": accesses["s"], "barriers": len(re.findall(barriers, isa, re.M))}
     # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits.
-    return found | {"waits": len(re.findall(waits, isa, re.M)) or (0 if amd else None)}
+    return Compiled(**found, waits=len(re.findall(waits, isa, re.M)) or (0 if amd else None))
 
 
 def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
@@ -193,3 +254,97 @@ def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
         usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = dict(re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage))
     return int(found["REG"]), int(found["STACK"]) + int(found["LOCAL"])
+
+
+# -- reports --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    """A kernel compiled for some targets; shows itself as a table. `report["gfx942"]` is one of them."""
+
+    compiled: list[Compiled]
+
+    def __iter__(self) -> Iterator[Compiled]:
+        return iter(self.compiled)
+
+    def __getitem__(self, target: str | None) -> Compiled:
+        """The kernel for one target, None for the first. Raises ValueError for a target it is not compiled for."""
+        for one in self:
+            if target in (None, one.target):
+                return one
+        raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(one.target for one in self)}")
+
+    def isa(self, target: str | None = None) -> "Text":
+        """The assembly for one target; without a name, for the first. So do the others."""
+        return Text(self[target].isa)
+
+    def ttir(self, target: str | None = None) -> "Text":
+        """Triton's first representation: the kernel's operations, still without a GPU in mind."""
+        return Text(self[target].ttir)
+
+    def ttgir(self, target: str | None = None) -> "Text":
+        """Triton's own GPU representation, from which the assembly was made."""
+        return Text(self[target].ttgir)
+
+    def llir(self, target: str | None = None) -> "Text":
+        """LLVM's representation: what one lane does, between TTGIR and the assembly."""
+        return Text(self[target].llir)
+
+    def diff(self, other: "Report", target: str | None = None) -> "Text":
+        """How the assembly of `other` differs from this one's, after the numbers that differ."""
+        mine, its = self[target], other[target]
+        numbers = {label: (mine.summary().get(label), value) for label, value in its.summary().items()}
+        changed = [f"{label}: {old} -> {new}" for label, (old, new) in numbers.items() if old != new]
+        lines = difflib.unified_diff(_instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2)
+        return Text("\n".join([*changed, "", *lines]))
+
+    def __repr__(self) -> str:
+        return plain_table(*self._table(), str.ljust)
+
+    def _repr_html_(self) -> str:
+        header, rows = self._table()
+        return page("table.html", header=header, rows=rows, left=True)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """The kernel with its targets, and a row for each fact that any of them has."""
+        summaries = [one.summary() for one in self]
+        rows = [
+            [label, *("" if value is None else str(value) for value in values)]
+            for label, *values in zip(summaries[0], *(summary.values() for summary in summaries), strict=True)
+        ]
+        return [self[None].kernel, *(one.target for one in self)], [row for row in rows if any(row[1:])]
+
+
+class Text(str):
+    """Text that a notebook shows unchanged, in a frame that scrolls."""
+
+    def _repr_html_(self) -> str:
+        return page("text.html", text=self)
+
+    def grep(self, *words: str) -> "Text":
+        """The lines that contain any of the words, without their indentation."""
+        return Text("\n".join(line.strip() for line in self.splitlines() if any(word in line for word in words)))
+
+
+@short.own_lines()
+def xray(kernel, *args, targets: str | tuple[str, ...] = "gfx942", **kwargs) -> Report:
+    """Compile a kernel as the call `kernel[grid](*args, **kwargs)` would, for GPUs that need not be here.
+
+    args: what the kernel would be given: tensors and numbers, or types such as "*fp32" and "i32".
+    kwargs: the kernel's other parameters (BLOCK_SIZE=1024) and options of the compiler (num_warps=8).
+    targets: "gfx90a", "gfx942", "gfx950", "sm_90", ... Raises CompileFailed with the kernel's line that the
+    compiler refused, and TypeError for arguments that do not fit the kernel.
+    """
+    targets = (targets,) if isinstance(targets, str) else targets
+    return Report([facts(compiled(kernel, args, kwargs, target), target) for target in targets])
+
+
+def _widths(counts: dict[int, int]) -> str:
+    return ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
+
+
+def _instructions(isa: str) -> list[str]:
+    """The assembly without comments, directives and blank lines, which differ for no reason."""
+    code = (line.split(";")[0].split("//")[0].strip() for line in isa.splitlines())
+    return [line for line in code if line and not line.startswith(".")]

@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import tomllib
+from collections import namedtuple
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,15 +58,7 @@ class DeviceFacts:
         return self.backend == "hip" and self.arch in CDNA
 
 
-@dataclass(frozen=True)
-class Card:
-    """What a data sheet says. gbps: of the memory. tflops: of dense products of matrices in bfloat16."""
-
-    name: str
-    gbps: float
-    tflops: float
-
-
+Card = namedtuple("Card", "name gbps tflops")  # what a data sheet says, see cards.toml
 _SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
 KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in _SHEET.items()}
 CARDS = [Card(name, **card["peaks"]) for name, card in _SHEET.items() if "peaks" in card]
@@ -99,32 +92,18 @@ class Device(DeviceFacts):
             )
         return (
             f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}). "
-            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory. "
-            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
+            f"It has {self.multiprocessors} {self.unit}s and {self.memory / 2**30:.0f} GiB of memory. "
+            f"Each {self.unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
             f"memory and room for {self.max_threads} threads in warps of {self.warp_size}."
         )
 
-    def _repr_html_(self) -> str:
-        return page("device.html", device=self)
-
     @property
-    def _unit(self) -> str:
+    def unit(self) -> str:
+        """What one multiprocessor is called."""
         return {"cuda": "multiprocessor", "hip": "compute unit"}.get(self.backend, "core")
 
-    def rows(self) -> list[tuple[str, str]]:
-        """What the table in a notebook says: (label, value)."""
-        memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
-        software = [("torch", self.torch), ("triton", self.triton)]
-        if self.interpreting:
-            return [("runs on", "the CPU, every access checked"), ("CPU", self.name), memory, *software]
-        return [
-            ("device", f"{self.name} ({self.backend}, {self.arch})"),
-            (f"{self._unit}s", str(self.multiprocessors)),
-            memory,
-            ("copy, measured now", str(self.copy_gbps())),
-            ("driver", self.driver),
-            *software,
-        ]
+    def _repr_html_(self) -> str:
+        return page("device.html", device=self)
 
 
 @functools.cache

@@ -406,22 +406,13 @@ def holds(host: Host, needs: Needs) -> dict[str, int]:
 def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
     """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
     host, needs = host or this_host(), needs or Needs.measured()
-    words = {
-        "memory": host.memory / GIB,
-        "cores": host.cores,
-        "cards": len(host.card_memory),
-        "card_memory": sum(host.card_memory) / GIB,
-        "idle": needs.idle / GIB,
-        "checking": needs.checking / GIB,
-        "seconds": needs.check_seconds,
-        "at_once": AT_ONCE,
-        "hub": HUB / GIB,
-        "patience": PATIENCE,
-        "card": CARD / GIB,
-    }
+    sizes = {"memory": host.memory, "card_memory": sum(host.card_memory), "idle": needs.idle,
+             "checking": needs.checking, "hub": HUB, "card": CARD}  # fmt: skip
+    gib = {name: size / GIB for name, size in sizes.items()}
+    words = {"host": host, "needs": needs, "at_once": AT_ONCE, "patience": PATIENCE, "cards": len(host.card_memory)}
     findings, found = Findings(), holds(host, needs)
     for what, number in found.items():
-        finding = told(f"room-{what}", number=number, **words)
+        finding = told(f"room-{what}", number=number, **words, **gib)
         findings.append(finding if number < attendees else replace(finding, state="ok", todo=""))
     most = min(found.values())
     enough = "room" if most >= attendees else "room-too-large"

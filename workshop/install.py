@@ -118,9 +118,9 @@ def check_venv_module(find_spec=importlib.util.find_spec):
         )
 
 
-def has_gpu(nodes=GPU_NODES):
+def has_gpu():
     """Whether the driver of an AMD or NVIDIA GPU is here; asked before there is a torch to ask."""
-    return any(os.path.exists(node) for node in nodes)
+    return any(os.path.exists(node) for node in GPU_NODES)
 
 
 def dotted(version):

@@ -71,6 +71,9 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise
+    finally:
+        for recording in active:
+            recording.ended()
     for recording in active:
         recording.add(launch)
 
@@ -88,38 +91,24 @@ class Compiled:
     def _compiled(self):
         return compiling.compiled(self._kernel, self._args, self._kwargs, StandInDriver.target.arch)
 
-    @functools.cached_property
-    def _facts(self) -> dict:
-        return compiling.facts(self._compiled, StandInDriver.target.arch)
-
     def _init_handles(self) -> None:
         """On a GPU this loads the kernel there, which tells its registers."""
-
-    @property
-    def n_regs(self) -> int:
-        return self._facts["vgprs"]
-
-    @property
-    def n_spills(self) -> int:
-        return self._facts["spills"]
 
     def __getattr__(self, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in ("n_regs", "n_spills"):  # on a GPU its driver tells them
+            facts = compiling.facts(self._compiled, StandInDriver.target.arch)
+            return facts.vgprs if name == "n_regs" else facts.spills
         return getattr(self._compiled, name)
 
     def __getitem__(self, grid):
         return functools.partial(self._launched, grid)
 
-    @functools.cached_property
-    def _compiled_for(self) -> tuple[executor.Specialisation, dict]:
-        """What the program was compiled for, and the options of its launches."""
-        bound, options = executor.bind(self._kernel, tuple(map(MockTensor.wrap_dtype, self._args)), self._kwargs)
-        return executor.specialise(self._kernel, bound), options
-
     def _launched(self, grid, *args, **kwargs):
         """Raises ValueError where the program was compiled for other arguments: a card runs it, and it is wrong."""
-        compiled, options = self._compiled_for
+        bound, options = executor.bind(self._kernel, tuple(map(MockTensor.wrap_dtype, self._args)), self._kwargs)
+        compiled = executor.specialise(self._kernel, bound)
         given = executor.specialise(self._kernel, executor.bind(self._kernel, args, kwargs)[0])
         if was := executor.misfit(self._kernel, compiled, given):
             raise ValueError(

@@ -17,7 +17,7 @@ TEMPLATES = Path(__file__).with_name("new_package")
 LESSON, ANSWERS = "10_ship_it.ipynb", ("rms_norm", "rms_norm_op")
 
 
-def write(name: str, notebook: Path | None = None, folder: Path | None = None) -> tuple[Path, str]:
+def write(name: str, notebook: Path | None = None) -> tuple[Path, str]:
     """Makes the folder `name` of a package, and returns it with the name of its function.
 
     notebook: the learner's lesson 10; None looks for it here and in notebooks/. Raises ValueError for a name that
@@ -25,7 +25,7 @@ def write(name: str, notebook: Path | None = None, folder: Path | None = None) -
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name in ("torch", "triton", "tests", "benchmarks"):
         raise ValueError(f"{name!r} cannot be the name of a package; take letters, digits and _")
-    target = (folder or Path.cwd()) / name
+    target = Path.cwd() / name
     if target.exists():
         raise FileExistsError(f"{name} is there already")
     target.mkdir()

@@ -7,20 +7,13 @@ from html import escape
 
 import numpy as np
 
-from workshop.notebook import PAGES
+from workshop.notebook import page
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
 READ, WRITE, WRONG = "#0072b2", "#e69f00", "#d55e00"
 WIDTH = 680
 CYCLE = (SKY, ORANGE, GREEN, PURPLE)
-
-# JupyterLab's theme variables; elsewhere the page's own text colour. The lessons' figures have a dark form that they
-# take where the page asks for it, and JupyterLab's dark theme does not ask. Code in a lesson's text scrolls, as the
-# code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
-# narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
-# A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
-STYLE = (PAGES / "picture.css").read_text(encoding="utf-8")
 _STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
@@ -32,7 +25,7 @@ class Picture:
     text: str
 
     def _repr_html_(self) -> str:
-        return f'<div class="workshop-picture"><style>{STYLE}</style>{self.html}</div>'
+        return page("picture.html", html=self.html)
 
     def still(self) -> str:
         """The same HTML with its drawing as an image, which a page shows that trusts nobody."""
@@ -102,32 +95,16 @@ def paragraph(words: str, kind: str = "") -> str:
     return f'<p class="{kind}">{escape(words, quote=False)}</p>'
 
 
-def code(lines: list[str], lit: set[int]) -> str:
-    """Lines of code, those with a number in `lit` marked: by a bar and a colour, and for screen readers."""
-    marked = "".join(
-        f'<span class="{"lit" if number in lit else ""}"{" aria-current=step" * (number in lit)}>{escape(line)}</span>'
-        for number, line in enumerate(lines)
-    )
-    return f'<pre class="walk">{marked}</pre>'
-
-
-def table(header: list[str], rows: list[list[str]], align: str = "") -> str:
-    """An HTML table. align: "left", where the page's own style is another."""
-    look = f' style="text-align:{align}"' if align else ""
-    head = "".join(f'<th scope="col"{look}>{escape(cell)}</th>' for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td{look}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> str:
-    """The same table in plain text."""
+    """A table in plain text, as table.html in a page."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     return "\n".join("  ".join(map(justify, row, widths)).rstrip() for row in [header, *rows])
 
 
 def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
     """A table with a sentence below it."""
-    return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
+    html = page("table.html", header=header, rows=rows) + paragraph(words)
+    return Picture(html, f"{plain_table(header, rows)}\n{words}")
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

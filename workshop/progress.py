@@ -135,10 +135,8 @@ class Progress:
         sharing = shared.told() if shared.folder() else ""
         return [words for words in (done, self.foreseen(), f"Your progress is kept in {path()}.", sharing) if words]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join([self.headline(), "", *self.lines(self.at_hand, self.at_hand), "", *self.about()])
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return page("progress.html", progress=self)
@@ -153,10 +151,8 @@ class Strip(Live):
     def __init__(self, notebook: str):
         self.notebook, self.greeting = notebook, progress().welcome(notebook)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(filter(None, [*progress().lines(self.notebook), self.greeting]))
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         lessons = [(notebook, *titled(notebook), *points) for notebook, *points in progress().lessons()]

@@ -4,15 +4,19 @@ Without a GPU: the bytes that each kernel asks memory for, beside curves that we
 """
 
 import csv
-import html
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from workshop import style
+from workshop.notebook import page
 from workshop.timing import Gbps
 
 RECORDED = Path(__file__).parent.parent / "benchmarks" / "recorded"
 TRUSTED = 1 << 30  # bytes of traffic from which a percentage of copy speed means something
+# Of Counted, in bytes per element of the output. SHARE: of a copy's speed at most, when no cache helps.
+TOTAL, SHARE = "bytes per element", "at most, of copy"
+COUNTS = ("read", "written", TOTAL, SHARE, "note")
 COLUMNS = ("size", "provider", "gbps", "gbps_20", "gbps_80", "of_copy", "bytes", "note")
 
 
@@ -52,15 +56,15 @@ class Results:
 
     def table(self):
         """The median GB/s as a DataFrame: a row per size, a column per provider. More is in `.details()`."""
-        return self._wide("GB/s")[self.providers].round(0)
+        return self._wide("GB/s", self.providers).round(0)
 
     def shares(self):
         """The part of the copy's speed as a DataFrame: a row per size, a column per provider."""
-        wide = self._wide("of copy")[[provider for provider in self.providers if provider != "copy"]].round(2)
-        return wide.rename_axis(index=None, columns=self.x_label)  # one line of head, not two
+        return self._wide("of copy", [provider for provider in self.providers if provider != "copy"]).round(2)
 
-    def _wide(self, column: str):
-        return self.details().pivot(index=self.x_label, columns="provider", values=column)
+    def _wide(self, column: str, providers: list[str]):
+        wide = self.details().pivot(index=self.x_label, columns="provider", values=column)[providers]
+        return wide.rename_axis(index=None, columns=self.x_label)  # one line of head, not two
 
     def details(self):
         """Every number and note as a DataFrame, a row per size and provider."""
@@ -76,15 +80,13 @@ class Results:
         bounds: name -> share of the copy's speed that this kernel cannot exceed; drawn dotted.
         """
         with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
-            lines = [provider for provider in self.providers if provider != "copy"]
-            for number, provider in enumerate(lines):
-                self._line(axes, provider, provider, **style.look(number))
+            for provider in [each for each in self.providers if each != "copy"]:
+                self._line(axes, provider, provider)
             copy = f"copy on {self.about['gpu']}"  # the GPU that copied is part of the line's name
-            self._line(axes, "copy", copy, color=style.INK, linestyle="--")
-            for number, (name, share) in enumerate((bounds or {}).items(), len(lines)):
-                color = style.look(number)["color"]
-                self._line(axes, "copy", name, share, color=color, linestyle=":", linewidth=2.4)
-            style.size_ticks(axes, [row.size for row in self.rows])
+            self._line(axes, "copy", copy, color=style.INK, linestyle="--", marker="")
+            for name, share in (bounds or {}).items():
+                self._line(axes, "copy", name, share, linestyle=":", linewidth=2.4, marker="")
+            style.size_ticks(axes)
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
             style.label_ends(axes)
@@ -134,18 +136,16 @@ class Results:
         if not (rows := self._measured(provider)):
             return
         sizes, (medians, lows, highs) = [row.size for row in rows], zip(*(row.gbps for row in rows))
-        axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
+        [line] = axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
         if share is None:
-            axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
+            axes.fill_between(sizes, lows, highs, color=line.get_color(), alpha=0.15, linewidth=0)
 
     def __str__(self) -> str:
         return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
-        table = self.table().rename_axis(index=None, columns=self.x_label)  # one line of head, not two
-        table = table.to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
-        return f"<p>GB/s, median. {html.escape(self.caption())}</p>{table}<ul>{notes}</ul>"
+        table = self.table().to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
+        return page("results.html", results=self, table=table)
 
 
 def recorded(name: str) -> Results:
@@ -178,43 +178,22 @@ def _row(line: dict[str, str]) -> Row:
 # -- counted bytes ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Count:
-    """What one provider asks memory for, in bytes per element of its output. None: not counted, and `note` says why.
-
-    share: of a copy's speed at most, when no cache helps. None where the work is not done: it would mean nothing.
-    """
-
-    provider: str
-    read: float | None = None
-    written: float | None = None
-    share: float | None = None
-    note: str = ""
-
-    @property
-    def total(self) -> float | None:
-        return None if self.read is None else self.read + self.written
-
-
 @dataclass
 class Counted:
     """Bytes counted from each kernel's loads and stores, and recorded curves.
 
-    `least` is what a perfect kernel moves, in bytes per element of the output.
+    counts: a DataFrame with the COUNTS of each provider; NaN where nothing was counted, and `note` says why.
+    least: what a perfect kernel moves, in bytes per element of the output.
     """
 
-    counts: list[Count]
+    counts: Any
     least: float
     curves: Results | None = None
     title: str = ""
 
     def table(self):
         """Bytes per element as a DataFrame, a row per provider."""
-        import pandas
-
-        columns = ["provider", "read", "written", "bytes per element", "at most, of copy", "note"]
-        rows = [(c.provider, c.read, c.written, c.total, c.share and f"{c.share:.0%}", c.note) for c in self.counts]
-        return pandas.DataFrame(rows, columns=columns).set_index("provider")
+        return self.counts
 
     def only(self, *providers: str) -> "Counted":
         """The same counts with these recorded curves only. Raises ValueError for a name that is not there."""
@@ -226,19 +205,19 @@ class Counted:
         Among recorded curves a kernel that was counted here appears as a bound: the share of a copy's speed that
         its bytes allow when no cache helps.
         """
-        counted = [one for one in self.counts if one.total is not None]
+        counted = self.counts.dropna(subset=TOTAL)
         if self.curves:
             bounds = {}
-            for one in [one for one in counted if one.share is not None]:
+            for provider, total in counted[TOTAL][counted["note"] == ""].items():
+                share = self.least / total
                 # A kernel without a byte too many may even pass the copy.
-                words = "no byte too many" if one.share > 0.999 else f"at most {one.share:.0%}"
-                bounds[f"{one.provider}: {words}"] = one.share
+                words = "no byte too many" if share > 0.999 else f"at most {share:.0%}"
+                bounds[f"{provider}: {words}"] = share
             return self.curves.plot(bounds)
-        alt = "; ".join(f"{one.provider}: {one.total:g} bytes per element" for one in counted)
-        with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
-            names, reads = [one.provider for one in counted], [one.read for one in counted]
-            axes.barh(names, reads, color=style.PALETTE[0], label="read")
-            axes.barh(names, [one.written for one in counted], left=reads, color=style.PALETTE[4], label="written")
+        alt = "; ".join(f"{provider}: {total:g} bytes per element" for provider, total in counted[TOTAL].items())
+        with style.figure(self.title, TOTAL, "", alt) as (figure, axes):
+            axes.barh(counted.index, counted["read"], color="C0", label="read")
+            axes.barh(counted.index, counted["written"], left=counted["read"], color="C4", label="written")
             axes.axvline(self.least, color=style.INK, linestyle="--", label="least possible")
             axes.invert_yaxis()
             axes.grid(axis="y", visible=False)
@@ -252,15 +231,8 @@ class Counted:
         return f"{self.title}\nbytes per element, at least {self.least:g}\n{self.table().to_string(na_rep='–')}"
 
     def _repr_html_(self) -> str:
-        table = self.table().rename_axis(None)  # a named index would add a line to the table
-        table = table.fillna({"at most, of copy": "–"})  # a column of nothing but None would say so
-        table = table.to_html(na_rep="–", float_format=shown)
-        words = (
-            "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
-            f"element of the output; the least possible is {self.least:g}."
-        )
-        elsewhere = f" The plot was recorded elsewhere: {self.curves.caption()}." if self.curves else ""
-        return f"<p>{html.escape(words + elsewhere)}</p>{table}"
+        table = self.table().fillna({SHARE: "–"})  # a column of nothing but None would say so
+        return page("counted.html", counted=self, table=table.to_html(na_rep="–", float_format=shown))
 
 
 def shown(value: float) -> str:

@@ -6,7 +6,7 @@ every machine: it is slower than a GPU, and it knows more.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,32 +17,20 @@ from triton.runtime.jit import KernelInterface
 from workshop import advice, launching
 from workshop.executor.records import Fault, Launch
 from workshop.picture import count
-from workshop.short import own_lines
+from workshop.short import Told, own_lines
 from workshop.traffic import Recording
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One mistake. kind: "out of bounds", "race", "undefined", "unwritten" or "error"; line and code: the learner's."""
-
-    kind: str
-    what: str
-    line: int | None = None
-    code: str = ""
-    attempt: str = ""
-
-    def __str__(self) -> str:
-        place = f"\n  line {self.line}: {self.code}" if self.line else ""
-        return f"{self.kind}: {self.what}{place}" + (f"\n  Try: {self.attempt}" if self.attempt else "")
-
-
-@dataclass(frozen=True)
 class Sanitized:
-    """What was found. result: what the function returned, or None if a mistake ended it."""
+    """What was found. result: what the function returned, or None if a mistake ended it.
+
+    problems: their headlines are "out of bounds", "race", "undefined", "unwritten" or "error".
+    """
 
     result: Any
     launches: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Told, ...]
 
     @property
     def clean(self) -> bool:
@@ -73,16 +61,13 @@ def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     except Exception as error:
         if not hasattr(error, "told"):
             raise
-        told, kind = error.told, "out of bounds" if isinstance(error, Fault) else "error"
-        what = f"{told.happened.removesuffix('.')}. {told.means}".strip()
-        problems.append(Problem(kind, what, told.line, told.code, told.attempt))
+        problems.append(replace(error.told, headline="out of bounds" if isinstance(error, Fault) else "error"))
     for each in [each for launch in watched.records for each in launch.undefined][:1]:
-        happened, means, attempt = advice.undefined(each)
-        problems.append(Problem("undefined", f"{happened} {means}", each.line, each.code, attempt))
+        problems.append(Told("undefined", *advice.undefined(each), line=each.line, code=each.code))
     for each in [race for launch in watched.records for race in launch.races_by_kind][:1]:
-        happened, means, attempt = advice.raced(each)
-        what = f"{happened} It begins at {each.argument}{list(each.index)}. {means}"
-        problems.append(Problem("race", what, each.line, each.code, attempt))
+        happened, *told = advice.raced(each)
+        happened += f" It begins at {each.argument}{list(each.index)}."
+        problems.append(Told("race", happened, *told, line=each.line, code=each.code))
     if result is not None and not problems:
         problems += _unwritten(result, watched.memory)
     return Sanitized(result, watched.launches, tuple(problems))
@@ -140,14 +125,16 @@ class _Watched(Recording):
             known = self.memory.known.get(storage.start)
             if known is not None and known.numel():  # what the launch has written is defined
                 known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
+
+    def ended(self) -> None:
         self.memory.launching = False
 
 
-def _unwritten(result: Any, memory: _Memory) -> Iterator[Problem]:
+def _unwritten(result: Any, memory: _Memory) -> Iterator[Told]:
     for each in tree_flatten(result)[0]:
         known = memory.of(each) if isinstance(each, torch.Tensor) and each.numel() else None
         if known is None or known.all():
             continue
         missing = (~known).nonzero()
         what = f"{len(missing):,} of {each.numel():,} elements of the result, from {missing[0].tolist()} on, "
-        yield Problem("unwritten", what + "were never written.", attempt="count the programs of the launch grid.")
+        yield Told("unwritten", what + "were never written.", attempt="count the programs of the launch grid.")

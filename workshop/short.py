@@ -38,9 +38,6 @@ _FOLDERS = Path(__file__).parent, Path(triton.__file__).parents[1], Path(sysconf
 LIBRARIES = tuple(f"{folder}{os.sep}" for folder in _FOLDERS)  # of files that no learner wrote
 FOREIGN = {"torch", "np", "numpy", "math", "jnp"}  # whose functions are none of a kernel's
 RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
-# What a kernel does that the executor stops, by the kind of its error.
-HEADLINES = {"false-promise": "breaks a promise", "never-ends": "never ends", "device-assert": "stopped",
-             "illegal-instruction": "stops the GPU", "not-allowed": "was not run"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,13 @@ class Told:
     line: int | None = None
     code: str = ""
 
+    def __str__(self) -> str:
+        said = f"{self.headline}: {self.happened.removesuffix('.')}. {self.means}".strip()
+        place = f"\n  line {self.line}: {self.code}" if self.line else ""
+        return f"{said}{place}" + (f"\n  Try: {self.attempt}" if self.attempt else "")
+
     def lines(self) -> list[str]:
-        """What a notebook shows."""
+        """What a notebook shows of an error."""
         found = [f"{RED}{self.headline}{PLAIN}"]
         if self.line:
             shell = interactive_shell()  # it knows a cell as ("Cell", "In[5]")
@@ -82,7 +84,7 @@ def of_a_kernel(error: BaseException, kernel: JITFunction, headline: str = "is n
         happened, means, attempt = advice.outside(error)
         told = happened, f"{means}{' Here nothing was written.' * (error.kind != 'load')}".strip(), attempt
     elif isinstance(error, Stopped | Unsupported):
-        headline, told = HEADLINES[error.kind], advice.stopped(error.kind, error.words)
+        headline, told = advice.STOPPED[error.kind]["headline"], advice.stopped(error.kind, error.words)
     elif isinstance(error, KeyboardInterrupt):
         headline = "was interrupted"
     elif not told:

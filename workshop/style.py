@@ -7,13 +7,11 @@ a light theme and in a dark one. Saved to a file, the same parts are grey.
 import contextlib
 import html
 import io
+import math
 import re
 from pathlib import Path
 
-# After Okabe and Ito, "Color Universal Design", in shades that stand out on white and on black.
-PALETTE = ("#2b8cca", "#e0662a", "#12a37a", "#cc79a7", "#d99100", "#8a7bd1", "#7f8c8d")
 INK = "#808081"  # text, axes and the copy: becomes the page's text colour
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABEL_GAP = 0.06  # of the axes' height, between two labels at the ends of lines
 
 SETTINGS = Path(__file__).with_name("course.mplstyle")
@@ -45,12 +43,6 @@ def figure(title: str, x_label: str, y_label: str, alt: str):
         yield drawn, axes
 
 
-def look(number: int) -> dict:
-    """Colour, marker and dash of the n-th line."""
-    index, again = number % len(PALETTE), number >= len(PALETTE)
-    return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}
-
-
 def label_ends(axes) -> None:
     """Write each line's label to the right of the axes, at the height of its last point.
 
@@ -74,16 +66,11 @@ def label_ends(axes) -> None:
         )
 
 
-def size_ticks(axes, sizes: list[int]) -> None:
-    """A logarithmic axis of sizes with powers of two as ticks, at most seven of them."""
-    low, high = (size.bit_length() for size in (min(sizes), max(sizes)))
-    step = max(1, -(-(high - low) // 6))
-    exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
-    axes.set_xscale("log", base=2)
-    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")  # 1,024, and from 2¹⁷ on a power
-    labels = [f"{2**each:,}" if each < 17 else f"2{str(each).translate(raised)}" for each in exponents]
-    axes.set_xticks([2**exponent for exponent in exponents], labels)
-    axes.minorticks_off()
+def size_ticks(axes) -> None:
+    """A logarithmic axis of sizes with powers of two as ticks, about seven of them: 1,024, and from 2¹⁷ on a power."""
+    axes.set_xscale("log", base=2, subs=[])
+    axes.xaxis.get_major_locator().set_params(numticks=7)
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 2**17 else f"$2^{{{math.log2(size):g}}}$")
 
 
 def _apart(heights: list[float]) -> list[float]:

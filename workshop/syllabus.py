@@ -106,10 +106,8 @@ _PROTECTED = r"```.*?```|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\$[^$]+\$|^#[^\
 class Glossary(dict):
     """word -> definition; shows itself as a list."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(f"{word}: {definition}" for word, definition in self.items())
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<dl>{''.join(f'<dt><b>{escape(w)}</b></dt><dd>{escape(d)}</dd>' for w, d in self.items())}</dl>"

@@ -1,13 +1,13 @@
 """Times calls on a GPU: cold caches, no launch overhead, the median with its quantiles."""
 
 import functools
-import statistics
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from workshop.backend import device_interface, torch_device
+from workshop.backend import driver, torch_device
 
 FLUSH = 1 << 29  # bytes read between two timed calls: twice the 256 MiB of an MI300X's Infinity Cache
 WARMUPS = 3
@@ -29,7 +29,7 @@ class Timer:
     """Times one call at a time, with cold caches and without the host's launch overhead."""
 
     def __init__(self) -> None:
-        self.interface = device_interface()
+        self.interface = driver().get_device_interface()  # torch.cuda, torch.xpu, ...
         self.flush = torch.zeros(FLUSH // 4, dtype=torch.float32, device=torch_device())
 
     def milliseconds(self, function: Callable, *inputs):
@@ -51,11 +51,8 @@ class Timer:
 
 def gbps(nbytes: int, milliseconds: list[float]) -> Gbps:
     """The speed of calls that moved `nbytes` each and took these times."""
-    speeds = sorted(nbytes / (time * 1e6) for time in milliseconds)
-    if len(speeds) == 1:
-        return Gbps(*speeds * 3)
-    fifths = statistics.quantiles(speeds, n=5, method="inclusive")
-    return Gbps(statistics.median(speeds), fifths[0], fifths[3])
+    speeds = nbytes / (np.asarray(milliseconds) * 1e6)
+    return Gbps(*np.quantile(speeds, (0.5, 0.2, 0.8)).tolist())
 
 
 def copy_source(nbytes: int):
@@ -64,10 +61,9 @@ def copy_source(nbytes: int):
 
 
 @functools.cache
-def measure_copy(nbytes: int = 1 << 30) -> Gbps:
-    """GB/s of a device-to-device copy that reads and writes `nbytes` in all. Each process measures it once."""
-    timer = Timer()
-    source = copy_source(nbytes)
+def measure_copy() -> Gbps:
+    """GB/s of a device-to-device copy of 1 GiB, reads and writes together. Each process measures it once."""
+    timer, source = Timer(), copy_source(1 << 30)
     for _ in range(WARMUPS):
         source.clone()
-    return gbps(nbytes, [timer.milliseconds(source.clone)[0] for _ in range(REPEATS)])
+    return gbps(1 << 30, [timer.milliseconds(source.clone)[0] for _ in range(REPEATS)])

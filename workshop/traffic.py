@@ -60,6 +60,9 @@ class Recording:
     def add(self, launch: Launch) -> None:
         self.records.append(launch)
 
+    def ended(self) -> None:
+        """A launch is over, with an error or without."""
+
     @property
     def tensors(self) -> list[TensorTraffic]:
         """One entry per tensor, in the order in which kernels were given them."""

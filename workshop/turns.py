@@ -11,7 +11,9 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 VARIABLE = "WORKSHOP_TURNS"
 LONGEST = 120.0  # seconds
@@ -24,14 +26,11 @@ def turn(card: str, say: Callable[[str], None] = print, longest: float = LONGEST
 
     card: any name that is the same for everybody who shares the card. longest: seconds to wait.
     """
-    lock = _open(card)
-    with contextlib.ExitStack() as after:
-        if lock is not None:
-            after.callback(os.close, lock)  # gives the lock back, too
+    with _open(card) as lock:  # whose end gives it back
         yield lock is not None and _wait(lock, say, longest)
 
 
-def _wait(lock: int, say: Callable[[str], None], longest: float) -> bool:
+def _wait(lock: IO, say: Callable[[str], None], longest: float) -> bool:
     began, waits = time.monotonic(), False
     while True:
         with contextlib.suppress(BlockingIOError):
@@ -48,7 +47,7 @@ def _wait(lock: int, say: Callable[[str], None], longest: float) -> bool:
         time.sleep(PAUSE)
 
 
-def _open(card: str) -> int | None:
+def _open(card: str) -> AbstractContextManager[IO | None]:
     """The card's file, opened; None where there can be none, and nobody waits.
 
     Linux refuses to open another user's file in a folder like /tmp for writing, or with O_CREAT. A lock needs neither.
@@ -59,15 +58,15 @@ def _open(card: str) -> int | None:
         folder.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY, 0o644))
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    return None
+        return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+    return contextlib.nullcontext()
 
 
 def this_card() -> str:
     """A name of the card in use that other processes and containers also know: its UUID, or its place on the bus."""
     import torch
 
-    from workshop.backend import device_interface
+    from workshop.backend import driver
 
-    about = device_interface().get_device_properties(torch.accelerator.current_device_index())
+    about = driver().get_device_interface().get_device_properties(torch.accelerator.current_device_index())
     return str(getattr(about, "uuid", None) or getattr(about, "pci_bus_id", None) or about.name)

@@ -11,9 +11,8 @@ from dataclasses import replace
 import triton
 import triton.language as tl
 
-from workshop.compiling import CompileFailed
+from workshop.compiling import Compiled, CompileFailed, xray
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
-from workshop.xray import Compiled, xray
 
 from ..text import many
 from ..verdict import Finding

@@ -4,10 +4,10 @@
 """
 
 import math
-from html import escape
 
 from workshop.device import KNOWN_DEVICES
 from workshop.explore.controls import Explorer, choice, slider
+from workshop.notebook import page
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, programs_by_resource
 from workshop.occupancy import occupancy as waves_per_unit
 from workshop.picture import CYCLE, GREEN, WIDTH, WRONG, Drawing, Picture, count, paragraph
@@ -120,19 +120,6 @@ def difference(changes, *words: str) -> Picture:
     summary = f"{count(added, 'instruction')} more, {count(removed, 'instruction')} fewer."
     if words:
         summary += f" {count(len(found), 'changed line')} with {' or '.join(words)}."
-    more = len(found) - MOST_SHOWN
-    html = "".join(paragraph(line, "code") for line in numbers.splitlines())
-    html += paragraph(summary) + _block(found[:MOST_SHOWN])
-    html += paragraph(f"and {more} more of these") if more > 0 else ""
-    html += f"<details><summary>All {len(lines)} lines of the difference</summary>{_block(lines)}</details>"
+    words = {"numbers": numbers.splitlines(), "summary": summary, "found": found, "most": MOST_SHOWN, "lines": lines}
+    html = page("difference.html", added=GREEN, removed=WRONG, **words)
     return Picture(html, "\n".join([numbers, summary, *found[:MOST_SHOWN]]))
-
-
-def _block(lines: list[str]) -> str:
-    look = "display:block;padding-left:8px;border-left:4px solid"
-    colors = {"+": GREEN, "-": WRONG}
-    marked = "".join(
-        f"<span style='{look} {colors.get(line[:1], 'transparent')}'>{escape(line) or ' '}</span>" for line in lines
-    )
-    style = "max-height:30em;overflow:auto;white-space:pre;line-height:1.35;font-size:12.5px;background:none"
-    return f"<pre style='{style}'>{marked}</pre>"

@@ -11,13 +11,17 @@ import gzip
 import itertools
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from workshop.notebook import page
 from workshop.picture import Picture
+
+WALKS = tomllib.loads(Path(__file__).parents[1].joinpath("walks.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,16 @@
 """Matrix products: a tile's walk along k, tiles that are computed together, and speeds: by data sheets and measured."""
 
 from workshop.device import CARDS
-from workshop.explore.controls import Explorer, slider
+from workshop.explore.controls import WALKS, Explorer, slider
+from workshop.notebook import page
 from workshop.occupancy import swizzle
-from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, count, paragraph, tabled
+from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, count, paragraph, tabled
 from workshop.results import recorded_lines
 
 # -- the walk of a tile ------------------------------------------------------------------------------------
 
 M, N, K = 4, 6, 11  # rows of a, columns of b, and the side that they share
 LANES = 12  # of a step's block along k, at most: one more than K
-LINES = [
-    "point at the first K columns of a, and at the first K rows of b",
-    "mask what is behind the end of k",
-    "multiply the two tiles, and add the product to acc",
-    "move K columns to the right in a, and K rows down in b",
-]
 
 
 def tile_walk(block: int = 4) -> Explorer:
@@ -56,7 +51,8 @@ def _draw_walk(block: int, step: int) -> Picture | None:
         drawing.cells(right, top + p * side, side, side, [look] * N)
     sums = {"words": str(done), "color": CYCLE[0], "opacity": 0.1 + 0.5 * done / K}
     drawing.cells(right, middle, side, side, [sums] * (M * N), columns=N)
-    return Picture(drawing.html() + paragraph(said) + code(LINES, {1, 2, 3} if step else {0}), said)
+    walk = page("walk.html", lines=WALKS["tile"]["lines"], lit={1, 2, 3} if step else {0})
+    return Picture(drawing.html() + paragraph(said) + walk, said)
 
 
 # -- tiles that run together -------------------------------------------------------------------------------

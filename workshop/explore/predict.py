@@ -35,7 +35,7 @@ def predict_bytes(function: Callable, *args) -> "Prediction":
         function(*args)
     shapes = [each.shape for launch in counted.records for each in launch.arguments.values()]
     largest = max(shapes, key=prod, default=())
-    moved = float(f"{counted.per_element(max(1, prod(largest))):.3g}")
+    moved = float(f"{counted.per_element(prod(largest)):.3g}")
     question = Estimate(
         f"How many bytes does your kernel move for each element of its largest tensor, {list(largest)}? "
         "Add what it reads and what it writes.",

@@ -1,70 +1,48 @@
 """Softmax: a row walked over in three passes, two or one, and the running maximum and sum of online softmax."""
 
 import math
+from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from workshop.explore.controls import Control, Explorer, choice, slider
-from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, short, table
+from workshop.explore.controls import WALKS, Control, Explorer, choice, slider
+from workshop.notebook import page
+from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, paragraph, plain_table, short
 
 # -- three passes, two and one -----------------------------------------------------------------------------
 
 ROW, BLOCK, BYTES = 12, 4, 4  # elements of the row and of a block; bytes of a float32
 
-
-# Of each kernel: what its passes are for, and its code, a line for each pass. Only the last pass writes.
-# A kernel of one pass has the whole row in one block.
-WALKS = {
-    "three passes": (
-        ["the maximum", "the sum", "the result"],
-        [
-            "for each block:  row_max = tl.maximum(row_max, tl.max(block))",
-            "for each block:  row_sum += tl.sum(tl.exp(block - row_max))",
-            "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
-        ],
-    ),
-    "two passes": (
-        ["maximum and sum together", "the result"],
-        [
-            "for each block:  rescale row_sum to the new row_max, add the block",
-            "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
-        ],
-    ),
-    "one pass": (
-        ["everything"],
-        ["row = tl.load(…)  # all of it", "tl.store(…, tl.exp(row - tl.max(row)) / …)"],
-    ),
-}
+KERNELS = WALKS["softmax"]
 
 
 def passes(kernel: str = "three passes") -> Explorer:
     """Walks a row of 12 numbers as a softmax kernel of three passes, two or one does, and counts the bytes."""
     return Explorer(
         _draw_passes,
-        kernel=choice("kernel", kernel, WALKS),
-        step=slider("step", 0, range(1 + max(len(_steps(each)) for each in WALKS)), steps=True),
+        kernel=choice("kernel", kernel, KERNELS),
+        step=slider("step", 0, range(1 + max(len(_steps(each)) for each in KERNELS)), steps=True),
     )
 
 
 def _steps(kernel: str) -> list[tuple[int, range]]:
     """The pass and the elements of each step."""
-    passes = len(WALKS[kernel][0])
+    passes = len(KERNELS[kernel]["passes"])
     width = BLOCK if passes > 1 else ROW
     return [(number, range(first, first + width)) for number in range(passes) for first in range(0, ROW, width)]
 
 
 def traffic(kernel: str, step: int) -> tuple[list[int], list[int]]:
     """How often each element has been read and written after `step` steps."""
-    last, done = len(WALKS[kernel][0]) - 1, _steps(kernel)[:step]
+    last, done = len(KERNELS[kernel]["passes"]) - 1, _steps(kernel)[:step]
     reads = [sum(element in elements for _, elements in done) for element in range(ROW)]
     writes = [sum(element in elements for number, elements in done if number == last) for element in range(ROW)]
     return reads, writes
 
 
 def _draw_passes(kernel: str, step: int) -> Picture | None:
-    (names, lines), steps = WALKS[kernel], _steps(kernel)
+    names, steps = KERNELS[kernel]["passes"], _steps(kernel)
     if step > len(steps):
         return None
     reads, writes = traffic(kernel, step)
@@ -86,24 +64,14 @@ def _draw_passes(kernel: str, step: int) -> Picture | None:
         ]  # fmt: skip
         drawing.cells(76, y, 48, 42, looks)
     lit = set() if not step else {current} if len(names) > 1 else {0, 1}
-    html = drawing.html() + paragraph(f"{now} {summary}") + code(lines, lit)
+    html = drawing.html() + paragraph(f"{now} {summary}") + page("walk.html", lines=KERNELS[kernel]["lines"], lit=lit)
     return Picture(html, f"{now}\n{summary}")
 
 
 # -- the running maximum and the running sum ---------------------------------------------------------------
 
 LONGEST_ROW = 16
-# In the lesson's symbols, not in Triton: two of these lines are blanks of the quiz below this picture.
-CODE = [
-    "m, d = −∞, 0",
-    "for each block:      pass 1",
-    "    m′ = the larger one of m and the block's maximum",
-    "    d  = d · e^(m − m′)               the rescale",
-    "    d  = d + the block's sum of e^(x − m′)",
-    "    m  = m′",
-    "for each block:      pass 2",
-    "    result = e^(x − m) / d",
-]
+CODE = WALKS["online"]["lines"]
 RESCALE = 3  # its line
 
 
@@ -125,16 +93,8 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     )
 
 
-@dataclass(frozen=True)
-class SoftmaxStep:
-    """The state after one block; `parts` are the terms of `d` so far, in the unit each was added in."""
-
-    m_old: float
-    m: float
-    rescale: float
-    block_sum: float
-    d: float
-    parts: np.ndarray
+# The state after one block. parts: the terms of `d` so far, in the unit each was added in.
+SoftmaxStep = namedtuple("SoftmaxStep", "m_old m rescale block_sum d parts")
 
 
 def online_softmax_steps(row: np.ndarray, block: int, rescaling: bool = True) -> list[SoftmaxStep]:
@@ -178,8 +138,8 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     listing = [*CODE]
     if not rescaling:
         listing[RESCALE] = "    (d is not rescaled)"
-    html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
-    html += table(header, rows) if rows else ""
+    html = drawing.html() + paragraph(f"{what} {legend}") + page("walk.html", lines=listing, lit=lit)
+    html += page("table.html", header=header, rows=rows) if rows else ""
     html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
     text = [f"row {', '.join(map(short, row))} in blocks of {block}", what, plain_table(header, rows), verdict]
     return Picture(html, "\n".join(filter(None, text)))
