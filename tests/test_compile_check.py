@@ -59,7 +59,7 @@ def test_a_confined_process_compiles_for_both_vendors_to_the_last_stage(judge, l
     launch = report.trace.launches[0]
     assert bool(launch.hip) == ("libdevice" in line)  # there the vendors' libraries have other names
     cases = tuple(wire.CompileCase(launch.on(target), {}, target) for target in ("cuda", "hip"))
-    said = judge.box.run(wire.CompileRequest(source, cases, report.programs)).reports[:-1]
+    said = judge.box.run(wire.ProgramRequest("compile", source, cases, report.programs)).reports[:-1]
     assert [(each.error, type(each.value)) for each in said] == [(None, int)] * 2
 
 

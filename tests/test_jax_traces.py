@@ -76,7 +76,8 @@ def replayed(
     tensors = [i if isinstance(i, torch.Tensor) else torch.tensor(i, dtype=torch.int32) for i in inputs]
     given = tuple(map(packer.tensor, tensors))
     case = wire.ReplayCase(planned.trace, given, packer.slot(like.nbytes), computes=MAX_COMPUTED)
-    outcome = box.run(wire.ReplayRequest(source, (case,), planned.programs), packer.tensors, packer.output_size)
+    request = wire.ProgramRequest("replay", source, (case,), planned.programs)
+    outcome = box.run(request, packer.tensors, packer.output_size)
     report = outcome.reports[0]
     got = None if report.error else wire.read_result(case.slot, outcome.output, like.dtype, like.shape)
     return got, report

@@ -347,11 +347,11 @@ TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t"
         wire.PlanRequest(
             ("a", "b"), "add", (wire.PlanCase((wire.Decoy((3, 4), (7, 1), "float16"), 0.5)), wire.PlanCase((), 3, 1))
         ),
-        wire.ReplayRequest(
-            "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
+        wire.ProgramRequest(
+            "replay", "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
         ),
-        wire.CompileRequest("source", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
-        wire.TuneRequest((wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),
+        wire.ProgramRequest("compile", "", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
+        wire.ProgramRequest("tune", "source", (wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),
         wire.ValueRequest(
             ("source",), "f", (wire.ValueCase(([1, {"device": {}}], None, {"arch": "x"}), devices=(2,)),)
         ),

@@ -580,16 +580,6 @@ class ReplayCase:
 
 
 @dataclass(frozen=True)
-class ReplayRequest:
-    """Replay traces with the programs of their launches, by digest, without the learner's Python."""
-
-    kind: ClassVar[str] = "replay"
-    source: str  # to quote its lines
-    cases: tuple[ReplayCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class LargeTensor(Form):
     """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
 
@@ -599,7 +589,12 @@ class LargeTensor(Form):
 
 @dataclass(frozen=True)
 class LargeCase:
-    """One trace on large tensors. Their seeds are seed, seed + 1, …"""
+    """One trace on large tensors. Their seeds are seed, seed + 1, …
+
+    The value is {"elements": of the result, "stored": those that all programs store, "unread": [] or, of an input, its
+    number, elements that all programs read, and all elements, "found": elements in the output}; or {"unjudged": why}
+    where it is too much for us.
+    """
 
     trace: Trace
     inputs: tuple[LargeTensor, ...]
@@ -612,23 +607,12 @@ class LargeCase:
 
 
 @dataclass(frozen=True)
-class LargeRequest:
-    """Check all addresses of large launches, and run some of their programs, without a GPU.
-
-    The value of a case is {"elements": of the result, "stored": those that all programs store, "unread": [] or, of an
-    input, its number, elements that all programs read, and all elements, "found": elements in the output}; or
-    {"unjudged": why} where it is too much for us.
-    """
-
-    kind: ClassVar[str] = "large"
-    source: str
-    cases: tuple[LargeCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class CompileCase:
-    """One program to compile down to LLVM's representation."""
+    """One program to compile down to LLVM's representation.
+
+    The value is the number of bytes of shared memory, or None if this machine cannot compile for the target. What the
+    compiler refuses is an error of the kind "compile".
+    """
 
     program: str
     options: dict[str, int]
@@ -636,32 +620,27 @@ class CompileCase:
 
 
 @dataclass(frozen=True)
-class CompileRequest:
-    """Compile programs, which Triton's front end has accepted, for GPUs that are not here. Nothing runs.
-
-    The value of a case is the number of bytes of shared memory, or None if this machine cannot compile for the target.
-    What the compiler refuses is an error of the kind "compile".
-    """
-
-    kind: ClassVar[str] = "compile"
-    source: str
-    cases: tuple[CompileCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class TuneCase:
+    """A trace whose launches are timed. There is one value for all cases: a list of milliseconds."""
+
     trace: Trace
     arguments: tuple[Decoy | Number, ...]
 
 
 @dataclass(frozen=True)
-class TuneRequest:
-    """Compare the times of the launches of several traces, on a GPU. The value is a list of milliseconds."""
+class ProgramRequest:
+    """A job with the programs of launches, by digest. Triton's front end has accepted them. No Python of the learner's
+    runs.
 
-    kind: ClassVar[str] = "tune"
-    cases: tuple[TuneCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
+    kind: "replay" runs traces on real inputs. "large" checks all addresses of large launches, and runs some of their
+    programs, without a GPU. "compile" compiles programs for GPUs that are not here. "tune" compares the times of the
+    launches of several traces, on a GPU.
+    """
+
+    kind: str
+    source: str  # to quote its lines
+    cases: tuple[ReplayCase | LargeCase | CompileCase | TuneCase, ...]
+    programs: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -697,8 +676,8 @@ class JaxPlanRequest(PlanRequest):
     needs: ClassVar[str] = "jax"
 
 
-Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
-_READERS = {each.kind: reader(each) for each in get_args(Request)}  # made once, before any process is forked
+Request = PlanRequest | JaxPlanRequest | ValueRequest | ProgramRequest
+_READERS = {each.__name__: reader(each) for each in get_args(Request)}  # made once, before any process is forked
 
 
 @dataclass(frozen=True)
@@ -735,7 +714,7 @@ class End:
 
 def encode_job(request: Request, tensors: bytes = b"") -> bytes:
     """The memory of a job: the request, then the tensors."""
-    text = to_json({"kind": request.kind, "request": request}).encode()
+    text = to_json({"type": type(request).__name__, "request": request}).encode()
     header = len(text).to_bytes(8, "little") + text
     return header + b"\0" * padding(len(header)) + tensors
 
@@ -745,7 +724,7 @@ def decode_job(memory) -> tuple[Request, memoryview]:
     view = memoryview(memory)
     end = 8 + int.from_bytes(view[:8], "little")
     message = json.loads(bytes(view[8:end]))
-    return _READERS[message["kind"]](message["request"]), view[end + padding(end) :]
+    return _READERS[message["type"]](message["request"]), view[end + padding(end) :]
 
 
 def padding(size: int) -> int:

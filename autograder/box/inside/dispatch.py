@@ -48,7 +48,7 @@ from workshop.executor.records import NeverEnds
 
 from ... import tensors, text, versions
 from .. import lockdown
-from ..wire import Report, Settings, decode_job
+from ..wire import ProgramRequest, Report, Settings, decode_job
 from . import large, plan, replay
 from .job import Job, describe, find_installed, load, send, show_source, silence
 from .recorder import Recorder
@@ -66,7 +66,7 @@ FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
 # driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
 STRICT = {"plan", "value"}
-OF_PROGRAMS = {"replay": replay.run, "large": large.run, "compile": replay.compiled}  # they get one case at a time
+OF_PROGRAMS = {"replay": replay.run, "large": large.run, "compile": replay.compiled}  # jobs of one case at a time
 JAX = "jax-plan"  # XLA starts threads, and needs the system's random numbers to start
 
 # -- the zygote ------------------------------------------------------------------------------------------
@@ -239,14 +239,17 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
         copy_launchers(launchers_of(settings), scratch)
     work, kind = Job(settings.backend, request, tensors, out, status), request.kind
-    if kind in OF_PROGRAMS:
+    if isinstance(request, ProgramRequest):
         show_source(request.source)
         programs = replay.Known(request.programs)
-        work.each(lambda case: OF_PROGRAMS[kind](work, case, programs))
+        if kind == "tune":
+            replay.tune(work, programs)
+        else:
+            work.each(lambda case: OF_PROGRAMS[kind](work, case, programs))
     elif kind == JAX:  # `load_further` has imported it
         sys.modules[f"{__package__}.jax_plan"].run(work)
     else:
-        {"plan": plan.run, "value": plan.call, "tune": replay.tune}[kind](work)
+        {"plan": plan.run, "value": plan.call}[kind](work)
     send(status, Report(None, done=True))
 
 

@@ -424,9 +424,8 @@ def on_card(program: Program, launch: BoundLaunch):
 # -- the job "tune" --------------------------------------------------------------------------------------
 
 
-def tune(job: Job) -> None:
+def tune(job: Job, programs: Known) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
-    programs = Known(job.request.programs)
     runs = []  # of each trace, its launches, compiled and prepared on decoys
     for case in job.request.cases:
         replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
