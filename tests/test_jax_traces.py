@@ -250,7 +250,7 @@ def test_the_process_with_the_learners_python_gets_no_inputs_and_no_traced_seeds
     assert any(argument == wire.TRACED for case in cases for argument in case.arguments)
     shown = {a for case in cases for a in case.arguments if type(a) is int}
     assert len(shown) == 2, "the seeds of the two plain calls"
-    assert "_traced" not in wire.to_json(plans[-1][0]) and len(requests) > len(plans)
+    assert b"_traced" not in wire.to_json(plans[-1][0]) and len(requests) > len(plans)
 
 
 def test_the_process_with_the_inputs_never_runs_the_learners_python(box):

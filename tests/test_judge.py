@@ -405,7 +405,7 @@ EVIDENCE = wire.Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), 
     ],
 )
 def test_a_report_arrives_as_it_was_sent(report):
-    assert wire.parse(wire.encode(report)) == [report]
+    assert wire.parse(wire.to_json(report)) == [report]
 
 
 FLOOD = FORGER.replace('os.write(descriptor, b"passed\\n")', 'while os.write(descriptor, b"x" * 65536): pass')

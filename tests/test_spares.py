@@ -121,7 +121,7 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         reading, writing = os.pipe()
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
         start = Start(kind, 5, 5, needs="jax" if kind == "jax-plan" else "")
-        socket.send_fds(ours, [to_json(start).encode()], [*nothing, writing])
+        socket.send_fds(ours, [to_json(start)], [*nothing, writing])
         for descriptor in (*nothing, writing):
             os.close(descriptor)
         assert from_json(End, ours.recv(4096)).exit == 0

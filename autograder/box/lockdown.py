@@ -142,9 +142,7 @@ def _call(name: str, *arguments: int | bytes | None) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
-    rest = [ctypes.c_ulong(0)] * 3
-    if _libc.prctl(option, ctypes.c_ulong(value), *rest) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+    _call("prctl", option, value, 0, 0, 0)
 
 
 def _existing(paths: Iterable[str]) -> list[str]:
@@ -191,22 +189,17 @@ def _become_nobody(write: Sequence[str]) -> bool:
 
     True if the user is private.
     """
-    is_root = os.geteuid() == 0
-    private = _change_user(private_uid(), write) if is_root else os.getuid() in _PRIVATE_UIDS
+    private = os.getuid() in _PRIVATE_UIDS
+    if os.geteuid() == 0:
+        uid = private_uid()
+        with contextlib.suppress(PermissionError):  # root without the capability is like an ordinary user
+            _give_to(uid, write)
+            os.setgroups(_groups_of_devices(write))
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            private = True
     _call("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
     return private
-
-
-def _change_user(uid: int, write: Sequence[str]) -> bool:
-    """False if root does not have the capability to change the user. Then it is like an ordinary user."""
-    try:
-        _give_to(uid, write)
-        os.setgroups(_groups_of_devices(write))
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-    except PermissionError:
-        return False
-    return True
 
 
 def _groups_of_devices(paths: Sequence[str]) -> list[int]:

@@ -44,9 +44,10 @@ class ProtocolError(Exception):
 # read from a process that is not trusted.
 
 
-def to_json(value: Any) -> str:
-    """The JSON of a record, or of plain values that contain records. A field that has its default is left out."""
-    return json.dumps(value, default=_given)
+def to_json(value: Any) -> bytes:
+    """The JSON of a record, or of plain values that contain records, in one line. A field that has its default is left
+    out."""
+    return json.dumps(value, default=_given).encode()
 
 
 def _given(record) -> dict:
@@ -74,7 +75,7 @@ def _hints(kind: type) -> dict[str, Any]:
     return {name: _BY_NAME.get(name) or _BY_TYPE[hint] for name, hint in hints.items()}
 
 
-def from_json(kind: type, text: str | bytes):
+def from_json(kind: type, text: bytes):
     """The record of this kind that `to_json` wrote."""
     return reader(kind)(json.loads(text))
 
@@ -419,11 +420,6 @@ class Report:
     value: Annotated[object, _plain] = None
 
 
-def encode(report: Report) -> bytes:
-    """A report as a line for `parse`, without the newline."""
-    return to_json(report).encode()
-
-
 def parse(status: bytes) -> list[Report]:
     """The reports of one job. Raises ProtocolError for anything that our own code would not send."""
     if len(status) > MAX_STATUS:
@@ -712,9 +708,9 @@ class End:
     seconds: float = 0.0  # that it was charged for
 
 
-def encode_job(request: Request, tensors: bytes = b"") -> bytes:
+def encode_job(request: Request, tensors: bytes | bytearray = b"") -> bytes:
     """The memory of a job: the request, then the tensors."""
-    text = to_json({"type": type(request).__name__, "request": request}).encode()
+    text = to_json({"type": type(request).__name__, "request": request})
     header = len(text).to_bytes(8, "little") + text
     return header + b"\0" * padding(len(header)) + tensors
 
@@ -739,14 +735,9 @@ class Packer:
     """
 
     def __init__(self):
-        self._memory = bytearray()
+        self.tensors = bytearray()  # the memory that the offsets of the specs point into
         self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # keeps the tensor alive: its id stays unique
         self.output_size = 0
-
-    @property
-    def tensors(self) -> bytes:
-        """The memory that the offsets of the specs point into."""
-        return bytes(self._memory)
 
     def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None, shift: int = 0) -> TensorSpec:
         """Packs a tensor, once for each object. `stride` and `shift` are the layout that the learner's code gets."""
@@ -754,8 +745,8 @@ class Packer:
 
         if id(values) not in self._packed:
             raw = to_bytes(values)
-            self._packed[id(values)] = (values, len(self._memory), len(raw))
-            self._memory += raw + b"\0" * padding(len(raw))
+            self._packed[id(values)] = (values, len(self.tensors), len(raw))
+            self.tensors += raw + b"\0" * padding(len(raw))
         _, offset, size = self._packed[id(values)]
         stride = tuple(values.stride() if stride is None else stride)
         return TensorSpec(tuple(values.shape), stride, dtype_name(values.dtype), offset, size, shift)

@@ -50,7 +50,7 @@ from ... import tensors, text, versions
 from .. import lockdown
 from ..wire import ProgramRequest, Report, Settings, decode_job
 from . import large, plan, replay
-from .job import Job, describe, find_installed, load, send, show_source, silence
+from .job import Job, describe, find_installed, load, send, show_source, silence  # noqa: F401  for the zygote, too
 from .recorder import Recorder
 from .replay import WARM_UP
 
@@ -251,11 +251,6 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
     else:
         {"plan": plan.run, "value": plan.call}[kind](work)
     send(status, Report(None, done=True))
-
-
-def report_failure(status: int, error: BaseException) -> None:
-    """Reports an error that ended a job outside of its cases."""
-    send(status, Report(None, error=describe(error)))
 
 
 # -- confinement -----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from workshop.executor.records import Fault, Stopped
 from workshop.short import innermost, refusal
 
 from ...versions import FUNCTIONS
-from ..wire import Report, Trouble, encode
+from ..wire import Report, Trouble, to_json
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -202,9 +202,9 @@ def silence() -> None:
 
 def send(status: int, report: Report) -> None:
     """Writes a report, as one line. One that is too long is replaced by an error."""
-    line = encode(report)
+    line = to_json(report)
     if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
-        line = encode(Report(report.case, error=Trouble("report-too-large")))
+        line = to_json(Report(report.case, error=Trouble("report-too-large")))
     view = memoryview(line + b"\n")
     while view:
         view = view[os.write(status, view) :]

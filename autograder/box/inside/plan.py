@@ -54,7 +54,7 @@ def run(job: Job) -> None:
     # Of several sources somebody asks only which one computes what it should; no compiler gets their programs.
     launches = Launches(job.backend, job.request.known, one_vendor=len(job.request.sources) > 1)
     launches.install()
-    sent: dict[str, int] = {}  # by a trace as text: the first case that has it
+    sent: dict[bytes, int] = {}  # by a trace as JSON: the first case that has it
     for number, shown in enumerate(job.request.worlds or (None,)):
         with World(shown, job.device) as world:
             launches.vendor = shown.device if shown and shown.device != "cpu" else job.backend

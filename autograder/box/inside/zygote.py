@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..wire import PATIENCE, End, Settings, Start, from_json, to_json
+from ..wire import PATIENCE, End, Report, Settings, Start, from_json, to_json
 
 PR_SET_CHILD_SUBREAPER, MADV_COLLAPSE = 36, 25
 LARGE_PAGE = 2 << 20  # bytes
@@ -38,7 +38,6 @@ READY = b"ready"
 def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     settings = from_json(Settings, channel.recv(65536))
-    os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # workshop reads it once
     from workshop.backend import uncollected
 
     with uncollected():
@@ -153,7 +152,7 @@ class Zygote:
             self.dispatch.run(self.settings, *descriptors, early=scratch)
         except BaseException as error:  # the judge must hear of every failure, whatever its class
             if descriptors:
-                self.dispatch.report_failure(descriptors[-1], error)
+                self.dispatch.send(descriptors[-1], Report(error=self.dispatch.describe(error)))
         finally:
             os._exit(0)
 
@@ -183,7 +182,7 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, ot
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     _kill_orphans(others)
-    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds)).encode()
+    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds))
 
 
 def _resident(pid: int) -> int:
