@@ -277,6 +277,7 @@ class Zygote:
             preference.write("1000")  # if memory runs out, the kernel must kill this process, not the judge
         try:
             self.channel.close()
+            silence()
             if own:
                 prepare_spare(self.settings, scratch, keep=own.fileno())
                 descriptors = wait_for_job(own)
@@ -538,8 +539,6 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
     """Confines a spare and starts the GPU's driver in it. `keep`: the descriptor from which its job will come."""
     if settings.confine:
         _confine_beside_driver(settings, scratch, keep=(keep,))
-    else:
-        silence()
     guarded = replay.Guarded(torch.ones(16), (1,), "cuda")
     guarded.damage()  # loads the first operations on tensors, too
 
@@ -558,8 +557,6 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
     scratch = early or (tempfile.mkdtemp(dir=settings.scratch) if compiles else None)
     if settings.confine:
         _confine(settings, request.kind, scratch, keep=None if early else (job, status))
-    elif not early:
-        silence()
     if scratch:
         # Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one.
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
