@@ -552,7 +552,7 @@ class Copies:
     """
 
     def __init__(self, inputs: list[torch.Tensor]):
-        self._inputs, self._sizes = inputs, [tensor.numel() for tensor in inputs]
+        self._inputs = inputs
         self._read: dict[int, torch.Tensor] = {}  # by storage: the elements that a kernel has read
         self._copied: set[int] = set()  # storages that torch has read, too
         self._reads = [0] * len(inputs)
@@ -615,7 +615,7 @@ class Copies:
     @property
     def reads(self) -> tuple[float, ...]:
         """For each input: how often an element was read, on average."""
-        return tuple(round(reads / max(size, 1), 3) for reads, size in zip(self._reads, self._sizes, strict=True))
+        return tuple(round(n / max(each.numel(), 1), 3) for n, each in zip(self._reads, self._inputs, strict=True))
 
     @property
     def unread(self) -> tuple[tuple[int, ...], ...]:

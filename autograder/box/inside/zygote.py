@@ -7,17 +7,8 @@ seed and no verdict. No learner's code ever runs in it.
 Jobs that need more modules, such as JAX, have a branch: a zygote of their own, which this one forks. No other job sees
 these modules, so a verdict does not depend on what the box has judged before.
 
-This is the only module that knows every kind of job:
-
-plan      run the learner's module, call the host function on decoys, report the trace of each case
-jax-plan  trace a function of JAX arrays
-value     call a function of plain values
-replay    run only the programs of launched kernels, as a trace says, on real inputs
-large     run some programs of large launches, and check the addresses of all
-compile   compile those programs for GPUs that are not here
-tune      compare the times of the launches of several traces, on a GPU
-
-The learner's Python runs in the first three, and these get no real inputs. In the others it does not run.
+This is the only module that knows every kind of job, see the requests in `wire`. The learner's Python runs in "plan",
+"jax-plan" and "value", and these get no real inputs. In the others it does not run.
 """
 
 from __future__ import annotations
