@@ -338,6 +338,7 @@ def test_what_is_not_a_report_is_named(judge):
 
 SPEC = wire.TensorSpec((3, 4), (7, 1), "float32", 64, 48)
 DECOY = wire.Decoy((3, 4), (7, 1), "float32")
+LARGE = wire.LargeTensor((3, 4), (7, 1), "float32", (-4, 4), True)
 TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t": 0}, [3, 4]], {}, (1,))), 1, 1)
 
 
@@ -349,6 +350,9 @@ TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t"
         ),
         wire.ProgramRequest(
             "replay", "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
+        ),
+        wire.ProgramRequest(
+            "large", "source", (wire.LargeCase(TRACE, (LARGE, LARGE), 7, wire.Slot(0, 8), wire.Slot(64, 8)),), {}
         ),
         wire.ProgramRequest("compile", "", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
         wire.ProgramRequest("tune", "source", (wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),

@@ -355,12 +355,10 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
     Refused calls give EPERM. A call that is newer than the table gives ENOSYS, as on an older kernel: programs can
     work without it.
     """
-    rules = {**dict.fromkeys(HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
-    for name in NUMBERS:
-        if name not in rules and stage == "strict":
-            rules[name] = ALLOW if name in ALLOWED else DENY
-        elif name not in rules and name in DENIED:
-            rules[name] = DENY
+    rules = dict.fromkeys(NUMBERS if stage == "strict" else DENIED, DENY)
+    if stage == "strict":
+        rules |= dict.fromkeys(ALLOWED, ALLOW)
+    rules |= dict.fromkeys(HIDDEN, ABSENT) | _argument_rules(stage, opens, local_sockets)
     program = _load(4) + _unless(_EQUAL, _MACHINES[_MACHINE][1], KILL) + _load(0)
     if _MACHINE == "x86_64":
         program += _when(_AT_LEAST, 0x40000000, KILL)  # the x32 calls do the same under other numbers

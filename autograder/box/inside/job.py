@@ -106,12 +106,8 @@ _NO_CARD = re.compile(
     r"(requires|without|support for|compiled with|linked with)\b.*\b(CUDA|HIP|ROCm)|NVIDIA driver", re.I
 )
 
-INSTALLED: set[str] = set(sys.stdlib_module_names)  # the zygote adds the other packages, while it can see them
-
-
-def find_installed() -> None:
-    """Notes which packages are installed: a confined process cannot look for them, nor load them."""
-    INSTALLED.update(each.name for each in pkgutil.iter_modules(sys.path))
+# What the zygote sees. A confined process cannot look for packages, nor load them.
+INSTALLED = sys.stdlib_module_names | {each.name for each in pkgutil.iter_modules(sys.path)}
 
 
 def _is_here_unloaded(error: BaseException) -> bool:

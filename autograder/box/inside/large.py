@@ -96,7 +96,7 @@ class _Large(Replay):
         spec = self.case.inputs[number]
         dtype = DTYPES[spec.dtype]
         tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
-        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span and tuple(spec.span))
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span)
         self._add(tensor, content)
         return tensor
 

@@ -445,8 +445,7 @@ class Launches:
             return None
 
         def tuned_run(tuner, *args, **kwargs):
-            nargs = dict(zip(tuner.arg_names, args))
-            tuner.nargs = nargs  # pruning functions of the learner read it
+            tuner.nargs = dict(zip(tuner.arg_names, args))  # pruning functions of the learner read it
             if twice := sorted({key for each in tuner.configs for key in each.all_kwargs()} & kwargs.keys()):
                 name = tuner.base_fn.__name__
                 raise TypeError(f"{name}() got multiple values for keyword argument {twice[0]!r}")
@@ -457,7 +456,7 @@ class Launches:
                 options = {k: v for k, v in each.all_kwargs().items() if k not in tuner.arg_names}
                 check_options(options, self.vendor)
             if config.pre_hook is not None:
-                config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
+                config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
             space, key = tuple(_plain(c.all_kwargs()) for c in candidates), tuple(map(str, tuner.keys))
             self.tuned = wire.Tuned(space, index, key, _again(tuner, candidates))
             self.space = candidates

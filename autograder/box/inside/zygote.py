@@ -54,7 +54,7 @@ from ... import tensors, text, versions
 from .. import lockdown
 from ..wire import PATIENCE, End, ProgramRequest, Report, Settings, Start, decode_job, from_json, to_json
 from . import large, plan, replay
-from .job import Job, describe, find_installed, load, send, show_source, silence
+from .job import Job, describe, load, send, show_source, silence
 from .recorder import Recorder
 from .replay import WARM_UP
 
@@ -117,7 +117,6 @@ def prepare(settings: Settings) -> None:
     """Loads everything that is loaded lazily, because a confined child cannot open files."""
     sys.setrecursionlimit(2000)
     torch.set_num_threads(1)
-    find_installed()
     if settings.backend == "interpreter":
         install_stand_in()
         workshop.device()
@@ -530,8 +529,7 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
     """Confines a spare and starts the GPU's driver in it. `keep`: the descriptor from which its job will come."""
     if settings.confine:
         _confine_beside_driver(settings, scratch, keep=(keep,))
-    guarded = replay.Guarded(torch.ones(16), (1,), "cuda")
-    guarded.damage()  # loads the first operations on tensors, too
+    replay.Guarded(torch.ones(16), (1,), "cuda").damage()  # loads the first operations on tensors, too
 
 
 def run(settings: Settings, job: int, output: int, status: int, early: str | None = None) -> None:
@@ -596,9 +594,8 @@ def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
     """The base stage, which allows what the GPU's driver needs, and the start of the driver."""
-    read = (*read, launchers_of(settings))
+    readable = _readable(settings, (*read, launchers_of(settings)))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
-    readable = _readable(settings, read)
     lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **BESIDE_DRIVER)
     torch.zeros(1, device="cuda")
 
