@@ -251,9 +251,8 @@ def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) 
     """Anonymous memory of sealed size, zeros behind the data. Its content is sealed too, unless it is `writable`."""
     descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(len(data) if size is None else size, 1))
-    written = 0
-    while written < len(data):
-        written += os.pwrite(descriptor, data[written:], written)
+    with open(descriptor, "wb", closefd=False) as memory:
+        memory.write(data)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL | (0 if writable else fcntl.F_SEAL_WRITE)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return descriptor
