@@ -450,12 +450,9 @@ def cpu_seconds(pid: int) -> float:
 
 def children(of: int | None = None) -> list[int]:
     """The processes that `of` (or this process) started and that are not reaped."""
-    pid = of or os.getpid()
-    try:
-        with open(CHILDREN.format(pid)) as found:
-            return [int(pid) for pid in found.read().split()]
-    except OSError:  # this kernel does not have the file, or /proc is hidden: waitpid still reaps children
-        return []
+    with contextlib.suppress(OSError), open(CHILDREN.format(of or os.getpid())) as found:
+        return [int(pid) for pid in found.read().split()]
+    return []  # this kernel does not have the file, or /proc is hidden: waitpid still reaps children
 
 
 def _waits(pid: int) -> dict[str, float]:
