@@ -59,7 +59,7 @@ def test_a_confined_process_compiles_for_both_vendors_to_the_last_stage(judge, l
     launch = report.trace.launches[0]
     assert bool(launch.hip) == ("libdevice" in line)  # there the vendors' libraries have other names
     cases = tuple(wire.CompileCase(launch.on(target), {}, target) for target in ("cuda", "hip"))
-    said = judge.box.run(wire.CompileRequest(source, cases, report.programs)).reports[:-1]
+    said = judge.box.run(wire.ProgramRequest("compile", source, cases, report.programs)).reports[:-1]
     assert [(each.error, type(each.value)) for each in said] == [(None, int)] * 2
 
 
@@ -189,7 +189,7 @@ def test_a_launch_from_the_box_is_not_trusted(change):
 @pytest.mark.parametrize("change", [{"program": None}, {"options": {"n": "4"}}, {"options": 3}])
 def test_a_launch_of_another_form_is_refused(change):
     with pytest.raises(wire.ProtocolError):
-        wire.parse(wire.encode(wire.Report(0, trace=wire.Trace((replace(launch(16), **change),), 0))))
+        wire.parse(wire.to_json(wire.Report(0, trace=wire.Trace((replace(launch(16), **change),), 0))))
 
 
 class Straw:
@@ -322,7 +322,7 @@ def test_a_message_of_the_compiler_is_explained(message):
 
 def test_a_program_has_the_name_of_its_text():
     report = wire.Report(0, trace=wire.Trace(), programs={wire.digest_of("[1]"): "[1]"})
-    assert wire.parse(wire.encode(report)) == [report]
+    assert wire.parse(wire.to_json(report)) == [report]
     for forged in ({wire.digest_of("[1]"): "[2]"}, {"x": "[1]"}, {wire.digest_of("[1]"): 1}, [1]):
         line = json.dumps({"case": 0, "trace": {"steps": []}, "programs": forged}).encode()
         with pytest.raises(wire.ProtocolError):
@@ -334,7 +334,7 @@ def test_a_program_has_the_name_of_its_text():
 )
 def test_a_forged_finding_is_not_read(change):
     undefined = Undefined("read", "k", "x", (0, 0, 0), 3, "code")
-    report = json.loads(wire.encode(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(undefined,)))))
+    report = json.loads(wire.to_json(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(undefined,)))))
     assert wire.parse(json.dumps(report).encode())
     report["evidence"]["undefined"][0] |= change
     with pytest.raises(wire.ProtocolError):
@@ -353,7 +353,7 @@ def test_a_fault_that_cannot_be_is_not_read(change):
 
 def test_a_text_that_is_too_long_is_cut_before_it_is_sent():
     sent = Undefined("read", "k" * 101, "x", (0, 0, 0), 3, "c" * 401)
-    (report,) = wire.parse(wire.encode(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(sent,)))))
+    (report,) = wire.parse(wire.to_json(wire.Report(0, result=RESULT, evidence=wire.Evidence(undefined=(sent,)))))
     assert report.evidence.undefined == (replace(sent, kernel="k" * 100, code="c" * 400),)
 
 

@@ -21,8 +21,8 @@ def test_guards_lie_around_what_the_host_function_makes(judge, beside, damaged):
     inputs = [torch.ones(each.values.shape) for each in trials.cases[0].tensors]
 
     class Stores(Replay):
-        def launch(self, launch):
-            tensors = [value for _, value, _ in launch.arguments if isinstance(value, torch.Tensor)]
+        def launch(self, launch, arguments):
+            tensors = [value for _, value, _ in arguments if isinstance(value, torch.Tensor)]
             output = next(each for each in tensors if all(each is not x for x in inputs))
             size = (len(output),)
             torch.as_strided(output, size, (1,), output.storage_offset() + beside).fill_(2.0)
@@ -58,6 +58,6 @@ def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(kernel, zeroed
     launch = Launch("k", (1, 1, 1), found.program, given, {}, {}, tuned=tuned)
     replay, ran = _OnExecutor(Known(programs.texts), inputs, torch.device("cpu")), []
     run = replay._run
-    replay._run = lambda given: ran.append(given) or run(given)
+    replay._run = lambda *given: ran.append(given) or run(*given)
     assert replay.run(Trace((Input(0, (0,)), Input(1, (1,)), launch), 1)).tolist() == [result] * 4
     assert (len(ran), replay.accumulates, replay.rehearsed) == (runs, accumulates, None)

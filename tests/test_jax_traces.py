@@ -76,7 +76,8 @@ def replayed(
     tensors = [i if isinstance(i, torch.Tensor) else torch.tensor(i, dtype=torch.int32) for i in inputs]
     given = tuple(map(packer.tensor, tensors))
     case = wire.ReplayCase(planned.trace, given, packer.slot(like.nbytes), computes=MAX_COMPUTED)
-    outcome = box.run(wire.ReplayRequest(source, (case,), planned.programs), packer.tensors, packer.output_size)
+    request = wire.ProgramRequest("replay", source, (case,), planned.programs)
+    outcome = box.run(request, packer.tensors, packer.output_size)
     report = outcome.reports[0]
     got = None if report.error else wire.read_result(case.slot, outcome.output, like.dtype, like.shape)
     return got, report
@@ -249,7 +250,7 @@ def test_the_process_with_the_learners_python_gets_no_inputs_and_no_traced_seeds
     assert any(argument == wire.TRACED for case in cases for argument in case.arguments)
     shown = {a for case in cases for a in case.arguments if type(a) is int}
     assert len(shown) == 2, "the seeds of the two plain calls"
-    assert "_traced" not in wire.to_json(plans[-1][0]) and len(requests) > len(plans)
+    assert b"_traced" not in wire.to_json(plans[-1][0]) and len(requests) > len(plans)
 
 
 def test_the_process_with_the_inputs_never_runs_the_learners_python(box):

@@ -338,6 +338,7 @@ def test_what_is_not_a_report_is_named(judge):
 
 SPEC = wire.TensorSpec((3, 4), (7, 1), "float32", 64, 48)
 DECOY = wire.Decoy((3, 4), (7, 1), "float32")
+LARGE = wire.LargeTensor((3, 4), (7, 1), "float32", (-4, 4), True)
 TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t": 0}, [3, 4]], {}, (1,))), 1, 1)
 
 
@@ -347,11 +348,14 @@ TRACE = wire.Trace((wire.Input(0, (0,)), wire.Operation("view", "default", [{"t"
         wire.PlanRequest(
             ("a", "b"), "add", (wire.PlanCase((wire.Decoy((3, 4), (7, 1), "float16"), 0.5)), wire.PlanCase((), 3, 1))
         ),
-        wire.ReplayRequest(
-            "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
+        wire.ProgramRequest(
+            "replay", "source", (wire.ReplayCase(TRACE, (SPEC, SPEC), wire.Slot(0, 48), "large"),), {"digest": "{}"}
         ),
-        wire.CompileRequest("source", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
-        wire.TuneRequest((wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),
+        wire.ProgramRequest(
+            "large", "source", (wire.LargeCase(TRACE, (LARGE, LARGE), 7, wire.Slot(0, 8), wire.Slot(64, 8)),), {}
+        ),
+        wire.ProgramRequest("compile", "", (wire.CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
+        wire.ProgramRequest("tune", "source", (wire.TuneCase(TRACE, (3,)),), {"digest": "{}"}),
         wire.ValueRequest(
             ("source",), "f", (wire.ValueCase(([1, {"device": {}}], None, {"arch": "x"}), devices=(2,)),)
         ),
@@ -405,7 +409,7 @@ EVIDENCE = wire.Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), 
     ],
 )
 def test_a_report_arrives_as_it_was_sent(report):
-    assert wire.parse(wire.encode(report)) == [report]
+    assert wire.parse(wire.to_json(report)) == [report]
 
 
 FLOOD = FORGER.replace('os.write(descriptor, b"passed\\n")', 'while os.write(descriptor, b"x" * 65536): pass')

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.box.inside import dispatch
+from autograder.box.inside import zygote
 from autograder.box.wire import Argument, Launch, Start, Trace, to_json
 from autograder.judge.trials import MAX_LISTS, MAX_TYPES, types
 
@@ -46,12 +46,12 @@ def test_a_launcher_is_built_once_and_each_job_gets_a_copy(tmp_path, monkeypatch
                 if "fp64" in source.signature.values():
                     raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(dispatch, "driver", Driver)
-    dispatch._build.cache_clear()
-    dispatch.copy_launchers(str(folder), str(scratch))  # none yet
-    dispatch.build_launchers([("*i8", "i32"), ("*i8", "fp64")], str(folder))
-    dispatch.build_launchers([("*i8", "i32")], str(folder))
+    monkeypatch.setattr(zygote, "driver", Driver)
+    zygote._build.cache_clear()
+    zygote.copy_launchers(str(folder), str(scratch))  # none yet
+    zygote.build_launchers([("*i8", "i32"), ("*i8", "fp64")], str(folder))
+    zygote.build_launchers([("*i8", "i32")], str(folder))
     assert sorted(built) == [("*i8", "fp64"), ("*i8", "i32")]
-    dispatch.copy_launchers(str(folder), str(scratch))
+    zygote.copy_launchers(str(folder), str(scratch))
     assert (scratch / "*i8-i32" / "launcher.so").exists()
     assert os.environ.get("TRITON_CACHE_DIR") != str(folder)

@@ -1,11 +1,11 @@
 """Spares are handed one job each, die with their zygote, and a spare that failed to start costs no learner a point."""
 
-import contextlib
 import os
 import socket
 
 import pytest
 
+from autograder.box.inside import zygote
 from autograder.box.inside.zygote import COUNT, Spares, Zygote, wait_for_job
 from autograder.box.wire import End, Settings, Start, from_json, to_json
 
@@ -91,27 +91,23 @@ def test_a_spare_ends_with_its_zygote(tmp_path):
     assert os.waitpid(pid, 0)[0] == pid
 
 
-class Dispatch:
-    """Stands for inside.dispatch: a job says in which process it ran, and whether that was a spare."""
-
-    uncollected = contextlib.nullcontext
-    build_launchers = load_further = name_endless_loops = prepare_spare = staticmethod(lambda *_, **__: None)
-    launchers_of = staticmethod(lambda settings: f"{settings.scratch}/launchers")
-
-    @staticmethod
-    def run(settings, job, output, status, early=None):
-        os.write(status, f"{os.getppid()} {bool(early)}".encode())
+def tells(settings, job, output, status, early=None):
+    """A job that says in which process it ran, and whether that was a spare."""
+    os.write(status, f"{os.getppid()} {bool(early)}".encode())
 
 
-def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
+def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path, monkeypatch):
+    monkeypatch.setattr(zygote, "run", tells)
+    for name in ("build_launchers", "load_further", "name_endless_loops", "prepare_spare"):
+        monkeypatch.setattr(zygote, name, lambda *_, **__: None)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         try:
             ours.close()
-            zygote = Zygote(Dispatch, Settings("cuda", False, str(tmp_path), 6 << 30, (), ()), theirs)
-            zygote.start_spares()
-            zygote.serve()
+            own = Zygote(Settings("cuda", False, str(tmp_path), 6 << 30, (), ()), theirs)
+            own.start_spares()
+            own.serve()
         finally:
             os._exit(0)
     theirs.close()
@@ -121,7 +117,7 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         reading, writing = os.pipe()
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
         start = Start(kind, 5, 5, needs="jax" if kind == "jax-plan" else "")
-        socket.send_fds(ours, [to_json(start).encode()], [*nothing, writing])
+        socket.send_fds(ours, [to_json(start)], [*nothing, writing])
         for descriptor in (*nothing, writing):
             os.close(descriptor)
         assert from_json(End, ours.recv(4096)).exit == 0

@@ -126,7 +126,7 @@ class Box:
         )
         theirs.close()
         paths = {"read": tuple(_readable_paths()), "devices": tuple(lockdown.gpu_paths()[1])}
-        ours.send(wire.to_json(wire.Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
+        ours.send(wire.to_json(wire.Settings(self.backend, self.confine, self.scratch, self.memory, **paths)))
         self.channel, self.ready = ours, False
 
     def _environment(self) -> dict[str, str]:
@@ -140,7 +140,6 @@ class Box:
             environment |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
         return environment | {
             "TRITON_INTERPRET": "1" if self.backend == "interpreter" else "0",
-            "TRITON_DEFAULT_FP_FUSION": "1",
             "HOME": self.scratch,
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
@@ -162,7 +161,7 @@ class Box:
             raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
         self.ready = True
 
-    def run(self, request: wire.Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
+    def run(self, request: wire.Request, tensors: bytes | bytearray = b"", output_size: int = 0, seconds: float = 60.0,
             cpu_seconds: float = math.inf, launchers: tuple[tuple[str, ...], ...] = ()) -> Outcome:  # fmt: skip
         """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.Packer).
 
@@ -178,16 +177,14 @@ class Box:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             start = wire.Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
-            socket.send_fds(self.channel, [wire.to_json(start).encode()], [job, output, writing])
-            os.close(writing)
-            writing = -1
+            socket.send_fds(self.channel, [wire.to_json(start)], [job, output, writing])
             status, end = self._collect(reading, seconds)
             result = os.pread(output, output_size, 0)
         except OSError as error:
             self.kill()
             raise BoxError(f"the box broke: {error}") from error
         finally:
-            for descriptor in (job, output, reading, *([writing] if writing >= 0 else [])):
+            for descriptor in (job, output, reading, writing):
                 os.close(descriptor)
         if end.exceeded == "load":
             raise Overloaded("This machine is too busy: other programs left the answer almost no time to run.")
@@ -254,9 +251,8 @@ def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) 
     """Anonymous memory of sealed size, zeros behind the data. Its content is sealed too, unless it is `writable`."""
     descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(len(data) if size is None else size, 1))
-    written = 0
-    while written < len(data):
-        written += os.pwrite(descriptor, data[written:], written)
+    with open(descriptor, "wb", closefd=False) as memory:
+        memory.write(data)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL | (0 if writable else fcntl.F_SEAL_WRITE)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return descriptor

@@ -142,9 +142,7 @@ def _call(name: str, *arguments: int | bytes | None) -> int:
 
 
 def _prctl(option: int, value: int) -> None:
-    rest = [ctypes.c_ulong(0)] * 3
-    if _libc.prctl(option, ctypes.c_ulong(value), *rest) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+    _call("prctl", option, value, 0, 0, 0)
 
 
 def _existing(paths: Iterable[str]) -> list[str]:
@@ -191,22 +189,17 @@ def _become_nobody(write: Sequence[str]) -> bool:
 
     True if the user is private.
     """
-    is_root = os.geteuid() == 0
-    private = _change_user(private_uid(), write) if is_root else os.getuid() in _PRIVATE_UIDS
+    private = os.getuid() in _PRIVATE_UIDS
+    if os.geteuid() == 0:
+        uid = private_uid()
+        with contextlib.suppress(PermissionError):  # root without the capability is like an ordinary user
+            _give_to(uid, write)
+            os.setgroups(_groups_of_devices(write))
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            private = True
     _call("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
     return private
-
-
-def _change_user(uid: int, write: Sequence[str]) -> bool:
-    """False if root does not have the capability to change the user. Then it is like an ordinary user."""
-    try:
-        _give_to(uid, write)
-        os.setgroups(_groups_of_devices(write))
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-    except PermissionError:
-        return False
-    return True
 
 
 def _groups_of_devices(paths: Sequence[str]) -> list[int]:
@@ -362,12 +355,10 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
     Refused calls give EPERM. A call that is newer than the table gives ENOSYS, as on an older kernel: programs can
     work without it.
     """
-    rules = {**dict.fromkeys(HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
-    for name in NUMBERS:
-        if name not in rules and stage == "strict":
-            rules[name] = ALLOW if name in ALLOWED else DENY
-        elif name not in rules and name in DENIED:
-            rules[name] = DENY
+    rules = dict.fromkeys(NUMBERS if stage == "strict" else DENIED, DENY)
+    if stage == "strict":
+        rules |= dict.fromkeys(ALLOWED, ALLOW)
+    rules |= dict.fromkeys(HIDDEN, ABSENT) | _argument_rules(stage, opens, local_sockets)
     program = _load(4) + _unless(_EQUAL, _MACHINES[_MACHINE][1], KILL) + _load(0)
     if _MACHINE == "x86_64":
         program += _when(_AT_LEAST, 0x40000000, KILL)  # the x32 calls do the same under other numbers

@@ -44,9 +44,10 @@ class ProtocolError(Exception):
 # read from a process that is not trusted.
 
 
-def to_json(value: Any) -> str:
-    """The JSON of a record, or of plain values that contain records. A field that has its default is left out."""
-    return json.dumps(value, default=_given)
+def to_json(value: Any) -> bytes:
+    """The JSON of a record, or of plain values that contain records, in one line. A field that has its default is left
+    out."""
+    return json.dumps(value, default=_given).encode()
 
 
 def _given(record) -> dict:
@@ -74,7 +75,7 @@ def _hints(kind: type) -> dict[str, Any]:
     return {name: _BY_NAME.get(name) or _BY_TYPE[hint] for name, hint in hints.items()}
 
 
-def from_json(kind: type, text: str | bytes):
+def from_json(kind: type, text: bytes):
     """The record of this kind that `to_json` wrote."""
     return reader(kind)(json.loads(text))
 
@@ -419,11 +420,6 @@ class Report:
     value: Annotated[object, _plain] = None
 
 
-def encode(report: Report) -> bytes:
-    """A report as a line for `parse`, without the newline."""
-    return to_json(report).encode()
-
-
 def parse(status: bytes) -> list[Report]:
     """The reports of one job. Raises ProtocolError for anything that our own code would not send."""
     if len(status) > MAX_STATUS:
@@ -580,16 +576,6 @@ class ReplayCase:
 
 
 @dataclass(frozen=True)
-class ReplayRequest:
-    """Replay traces with the programs of their launches, by digest, without the learner's Python."""
-
-    kind: ClassVar[str] = "replay"
-    source: str  # to quote its lines
-    cases: tuple[ReplayCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class LargeTensor(Form):
     """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
 
@@ -599,7 +585,12 @@ class LargeTensor(Form):
 
 @dataclass(frozen=True)
 class LargeCase:
-    """One trace on large tensors. Their seeds are seed, seed + 1, …"""
+    """One trace on large tensors. Their seeds are seed, seed + 1, …
+
+    The value is {"elements": of the result, "stored": those that all programs store, "unread": [] or, of an input, its
+    number, elements that all programs read, and all elements, "found": elements in the output}; or {"unjudged": why}
+    where it is too much for us.
+    """
 
     trace: Trace
     inputs: tuple[LargeTensor, ...]
@@ -612,23 +603,12 @@ class LargeCase:
 
 
 @dataclass(frozen=True)
-class LargeRequest:
-    """Check all addresses of large launches, and run some of their programs, without a GPU.
-
-    The value of a case is {"elements": of the result, "stored": those that all programs store, "unread": [] or, of an
-    input, its number, elements that all programs read, and all elements, "found": elements in the output}; or
-    {"unjudged": why} where it is too much for us.
-    """
-
-    kind: ClassVar[str] = "large"
-    source: str
-    cases: tuple[LargeCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class CompileCase:
-    """One program to compile down to LLVM's representation."""
+    """One program to compile down to LLVM's representation.
+
+    The value is the number of bytes of shared memory, or None if this machine cannot compile for the target. What the
+    compiler refuses is an error of the kind "compile".
+    """
 
     program: str
     options: dict[str, int]
@@ -636,32 +616,27 @@ class CompileCase:
 
 
 @dataclass(frozen=True)
-class CompileRequest:
-    """Compile programs, which Triton's front end has accepted, for GPUs that are not here. Nothing runs.
-
-    The value of a case is the number of bytes of shared memory, or None if this machine cannot compile for the target.
-    What the compiler refuses is an error of the kind "compile".
-    """
-
-    kind: ClassVar[str] = "compile"
-    source: str
-    cases: tuple[CompileCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class TuneCase:
+    """A trace whose launches are timed. There is one value for all cases: a list of milliseconds."""
+
     trace: Trace
     arguments: tuple[Decoy | Number, ...]
 
 
 @dataclass(frozen=True)
-class TuneRequest:
-    """Compare the times of the launches of several traces, on a GPU. The value is a list of milliseconds."""
+class ProgramRequest:
+    """A job with the programs of launches, by digest. Triton's front end has accepted them. No Python of the learner's
+    runs.
 
-    kind: ClassVar[str] = "tune"
-    cases: tuple[TuneCase, ...]
-    programs: dict[str, str] = field(default_factory=dict)
+    kind: "replay" runs traces on real inputs. "large" checks all addresses of large launches, and runs some of their
+    programs, without a GPU. "compile" compiles programs for GPUs that are not here. "tune" compares the times of the
+    launches of several traces, on a GPU.
+    """
+
+    kind: str
+    source: str  # to quote its lines
+    cases: tuple[ReplayCase | LargeCase | CompileCase | TuneCase, ...]
+    programs: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -697,8 +672,8 @@ class JaxPlanRequest(PlanRequest):
     needs: ClassVar[str] = "jax"
 
 
-Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
-_READERS = {each.kind: reader(each) for each in get_args(Request)}  # made once, before any process is forked
+Request = PlanRequest | JaxPlanRequest | ValueRequest | ProgramRequest
+_READERS = {each.__name__: reader(each) for each in get_args(Request)}  # made once, before any process is forked
 
 
 @dataclass(frozen=True)
@@ -733,9 +708,9 @@ class End:
     seconds: float = 0.0  # that it was charged for
 
 
-def encode_job(request: Request, tensors: bytes = b"") -> bytes:
+def encode_job(request: Request, tensors: bytes | bytearray = b"") -> bytes:
     """The memory of a job: the request, then the tensors."""
-    text = to_json({"kind": request.kind, "request": request}).encode()
+    text = to_json({"type": type(request).__name__, "request": request})
     header = len(text).to_bytes(8, "little") + text
     return header + b"\0" * padding(len(header)) + tensors
 
@@ -745,7 +720,7 @@ def decode_job(memory) -> tuple[Request, memoryview]:
     view = memoryview(memory)
     end = 8 + int.from_bytes(view[:8], "little")
     message = json.loads(bytes(view[8:end]))
-    return _READERS[message["kind"]](message["request"]), view[end + padding(end) :]
+    return _READERS[message["type"]](message["request"]), view[end + padding(end) :]
 
 
 def padding(size: int) -> int:
@@ -760,14 +735,9 @@ class Packer:
     """
 
     def __init__(self):
-        self._memory = bytearray()
+        self.tensors = bytearray()  # the memory that the offsets of the specs point into
         self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # keeps the tensor alive: its id stays unique
         self.output_size = 0
-
-    @property
-    def tensors(self) -> bytes:
-        """The memory that the offsets of the specs point into."""
-        return bytes(self._memory)
 
     def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None, shift: int = 0) -> TensorSpec:
         """Packs a tensor, once for each object. `stride` and `shift` are the layout that the learner's code gets."""
@@ -775,8 +745,8 @@ class Packer:
 
         if id(values) not in self._packed:
             raw = to_bytes(values)
-            self._packed[id(values)] = (values, len(self._memory), len(raw))
-            self._memory += raw + b"\0" * padding(len(raw))
+            self._packed[id(values)] = (values, len(self.tensors), len(raw))
+            self.tensors += raw + b"\0" * padding(len(raw))
         _, offset, size = self._packed[id(values)]
         stride = tuple(values.stride() if stride is None else stride)
         return TensorSpec(tuple(values.shape), stride, dtype_name(values.dtype), offset, size, shift)

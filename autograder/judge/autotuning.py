@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import torch
 
-from ..box.wire import Launch, Trace, TuneCase, TuneRequest
+from ..box.wire import Launch, ProgramRequest, Trace, TuneCase
 from ..verdict import Finding, Slug
 from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of, without_values
 
@@ -86,7 +86,7 @@ def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:
         return None
     pairs = zip(cases, found, strict=True)
     tuned = tuple(TuneCase(trace, without_values(drawn.arguments)) for drawn, trace in pairs)
-    reports = trials.run(TuneRequest(tuned, named(trials.programs, found))).reports
+    reports = trials.run(ProgramRequest("tune", trials.source, tuned, named(trials.programs, found))).reports
     times = next((report.value for report in reports if report.has_value), None)
     if not isinstance(times, list) or len(times) != len(cases):
         return None

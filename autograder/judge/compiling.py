@@ -17,7 +17,7 @@ from dataclasses import replace
 from triton.backends import backends
 
 from ..box import Outcome
-from ..box.wire import CompileCase, CompileRequest, Launch, PlanRequest, Report, Trace, Trouble
+from ..box.wire import CompileCase, Launch, PlanRequest, ProgramRequest, Report, Trace, Trouble
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
 from ..exercises.cases import Tag
@@ -67,7 +67,7 @@ def _said(trials: Trials, cases: list[CompileCase]) -> dict[str, Trouble | int |
     for _ in range(ATTEMPTS if waiting else 0):
         asked = tuple(keys[key] for key in waiting)
         named = {case.program: trials.programs[case.program] for case in asked}
-        outcome = trials.run(CompileRequest(trials.source, asked, named))
+        outcome = trials.run(ProgramRequest("compile", trials.source, asked, named))
         reports = outcome.by_case(len(waiting))
         said |= {waiting[position]: _result(waiting[position], report) for position, report in reports.items()}
         waiting = [key for key in waiting if key not in said]

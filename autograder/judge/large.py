@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ..box import Outcome
-from ..box.wire import MOST_FOUND, LargeCase, LargeRequest, LargeTensor, Packer, Report, Trace, read_result
+from ..box.wire import MOST_FOUND, LargeCase, LargeTensor, Packer, ProgramRequest, Report, Trace, read_result
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.conduct import other_programs
 from ..diagnosis.observation import Comparison
@@ -160,7 +160,7 @@ def _run(trials: Trials, traces: dict[LargeDrawn, Trace]) -> Finding | None:
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(drawn.dtype.itemsize * MOST_FOUND)
         starts = far_places(*drawn.size) if exercise.random else ()
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot, drawn.compared, drawn.computes, starts))
-    request = LargeRequest(trials.source, tuple(asked), named(trials.programs, traces.values()))
+    request = ProgramRequest("large", trials.source, tuple(asked), named(trials.programs, traces.values()))
     outcome = trials.run(request, packer.tensors, packer.output_size)
     windows: dict[bytes, tuple[int, int]] = {}
     for i, report in sorted(outcome.by_case(len(cases)).items()):

@@ -177,7 +177,7 @@ class Trials:
             for drawn, trace in cases.values()
         )
         programs = named(self.programs, (trace for _, trace in cases.values()))
-        request = wire.ReplayRequest(self.source, described, programs)
+        request = wire.ProgramRequest("replay", self.source, described, programs)
         outcome = self.run(request, packer.tensors, packer.output_size, **how)
         reports = sorted(outcome.by_case(len(order)).items())
         seen = {

@@ -24,7 +24,7 @@ from workshop.executor.records import Fault, Stopped
 from workshop.short import innermost, refusal
 
 from ...versions import FUNCTIONS
-from ..wire import Report, Trouble, encode
+from ..wire import Report, Trouble, to_json
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -106,12 +106,8 @@ _NO_CARD = re.compile(
     r"(requires|without|support for|compiled with|linked with)\b.*\b(CUDA|HIP|ROCm)|NVIDIA driver", re.I
 )
 
-INSTALLED: set[str] = set(sys.stdlib_module_names)  # the zygote adds the other packages, while it can see them
-
-
-def find_installed() -> None:
-    """Notes which packages are installed: a confined process cannot look for them, nor load them."""
-    INSTALLED.update(each.name for each in pkgutil.iter_modules(sys.path))
+# What the zygote sees. A confined process cannot look for packages, nor load them.
+INSTALLED = sys.stdlib_module_names | {each.name for each in pkgutil.iter_modules(sys.path)}
 
 
 def _is_here_unloaded(error: BaseException) -> bool:
@@ -202,9 +198,9 @@ def silence() -> None:
 
 def send(status: int, report: Report) -> None:
     """Writes a report, as one line. One that is too long is replaced by an error."""
-    line = encode(report)
+    line = to_json(report)
     if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
-        line = encode(Report(report.case, error=Trouble("report-too-large")))
+        line = to_json(Report(report.case, error=Trouble("report-too-large")))
     view = memoryview(line + b"\n")
     while view:
         view = view[os.write(status, view) :]

@@ -17,10 +17,10 @@ from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.records import Pages
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
-from ..wire import ARITHMETIC, FAR_WINDOW, FILL, MOST_FOUND, LargeCase, Report, write_result
+from ..wire import ARITHMETIC, FAR_WINDOW, FILL, MOST_FOUND, LargeCase, Launch, Report, write_result
 from .job import Job
 from .recorder import NotReplayable, tensors_in
-from .replay import BoundLaunch, Known, Replay
+from .replay import Arguments, Known, Replay
 
 MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
 WORK = 1 << 19  # elements that the chosen programs may read and write, about
@@ -71,8 +71,8 @@ class _Large(Replay):
         Raises Fault if a program reaches outside of a tensor.
         """
         try:
-            for launch in self.launches:
-                self._look(launch)
+            for launch, arguments in self.launches:
+                self._look(launch, arguments)
         except TooLarge:
             self.uncounted = True
             return result.numel()
@@ -96,7 +96,7 @@ class _Large(Replay):
         spec = self.case.inputs[number]
         dtype = DTYPES[spec.dtype]
         tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
-        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span and tuple(spec.span))
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span)
         self._add(tensor, content)
         return tensor
 
@@ -143,17 +143,17 @@ class _Large(Replay):
             place = place + index * source.stride(axis)
         return content(place).to(made.dtype)
 
-    def _run(self, launch: BoundLaunch, watch: Watch, programs: torch.Tensor | None = None):
+    def _run(self, launch: Launch, arguments: Arguments, watch: Watch, programs: torch.Tensor | None = None):
         """The addresses of all programs, or some programs."""
         return executor.execute(
-            self.programs[launch.program], launch.arguments, launch.grid, watch, programs, name=launch.kernel,
+            self.programs[launch.program], arguments, launch.grid, watch, programs, name=launch.kernel,
             only_addresses=programs is None, pages=self.pages.values(),
         )  # fmt: skip
 
-    def _look(self, launch: BoundLaunch) -> None:
+    def _look(self, launch: Launch, arguments: Arguments) -> None:
         """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
-        seen = self._run(launch, Watch(most=MOST_LOOKS))
-        self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
+        seen = self._run(launch, arguments, Watch(most=MOST_LOOKS))
+        self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(launch.programs, 1))
         self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
         for each in seen.arguments.values():
             self.spans.setdefault(each.storage.start, []).extend(each.stored)
@@ -167,8 +167,8 @@ class _Large(Replay):
         compared = self.case.compared and not self.computed
         if not compared or len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
             return 0
-        launch = self.launches[0]
-        total = math.prod(launch.grid)
+        ((launch, arguments),) = self.launches
+        total = launch.programs
         guessed = sum(math.prod(spec.shape) for spec in self.case.inputs) * 2
         each = max(1, (guessed if self.uncounted else self.work) // total)
         if each > WORK:
@@ -178,7 +178,7 @@ class _Large(Replay):
             return 0  # what the chosen programs leave in an element is a part of it
         watch = Watch(races=self.uncounted, most=MOST_STEPS)
         try:
-            seen = self._run(launch, watch, programs)
+            seen = self._run(launch, arguments, watch, programs)
         except TooLarge:
             return 0
         at, values, who = self.pages[_start(result)].found()

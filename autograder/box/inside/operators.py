@@ -37,10 +37,6 @@ class NotAnOperator(Refused):
 
     kind = "operator"
 
-    def __init__(self, words: str, operator: str = "", message: str = ""):
-        super().__init__(": ".join(filter(None, (operator, message))))
-        self.words = words
-
 
 class _Called(TorchDispatchMode):
     """Notes the registered operators that are called, with their arguments and the strides of their results."""
@@ -66,7 +62,7 @@ def check(function, arguments: list) -> None:
     with _Called() as forward, set_wrap_triton_enabled(False), _named("called"):
         result = function(*arguments)
     if not forward.operators:
-        raise NotAnOperator("registered")
+        raise NotAnOperator(words="registered")
     with _Called() as backward, set_wrap_triton_enabled(False), _named("gradient"):
         incoming = torch.ones_like(result)
         gradients = torch.autograd.grad(result, inputs, incoming)
@@ -84,7 +80,7 @@ def check(function, arguments: list) -> None:
         found = [again, *torch.autograd.grad(again, inputs, incoming)]
     agree = functools.partial(torch.allclose, rtol=1e-2, atol=1e-2, equal_nan=True)
     if not all(map(agree, found, [result, *gradients])):
-        raise NotAnOperator("other numbers")
+        raise NotAnOperator(words="other numbers")
 
 
 @contextlib.contextmanager
@@ -96,9 +92,8 @@ def _named(step: str, operator: str = ""):
         raise
     except Exception as error:
         first = error.__cause__ or error  # opcheck tells another exception
-        failed = NotAnOperator(step, operator, f"{type(first).__name__}: {first}")
-        failed.line = line_of(first)
-        raise failed from None
+        said = f"{operator}: " * bool(operator) + f"{type(first).__name__}: {first}"
+        raise NotAnOperator(said, words=step, line=line_of(first)) from None
 
 
 def _check_strides(operator, args, kwargs, strides: list) -> None:
@@ -107,7 +102,7 @@ def _check_strides(operator, args, kwargs, strides: list) -> None:
         without_numbers = tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
         found = _strides(operator(*without_numbers[0], **without_numbers[1]))
     if found != strides:
-        raise NotAnOperator("test_faketensor", operator.name(), f"strides {found} instead of {strides}")
+        raise NotAnOperator(f"{operator.name()}: strides {found} instead of {strides}", words="test_faketensor")
 
 
 def _strides(result) -> list:

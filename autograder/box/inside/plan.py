@@ -3,11 +3,10 @@
 A plan runs the learner's module, calls the host function on decoys, and reports the trace of each case. No kernel runs,
 and the process has no real inputs. "value" calls a function of plain values.
 
-A plan may show the host function other machines than this one, one after the other: worlds. A world is a kind of device
-("cpu", "cuda" or "hip"), its number of multiprocessors, and whether TRITON_INTERPRET is set. Inside of a `World` torch,
-Triton and workshop answer questions about the device as that machine would. Tensors stay in this process's memory:
-torch is asked about a tensor's device through a TorchFunctionMode, which answers. It is used where kernels run without
-a GPU only.
+A plan may show the host function other machines than this one, one after the other: worlds, see `wire.Shown`. Inside of
+a `World` torch, Triton and workshop answer questions about the device as that machine would. Tensors stay in this
+process's memory: torch is asked about a tensor's device through a TorchFunctionMode, which answers. It is used where
+kernels run without a GPU only.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ CARDS = {
     "hip": ("AMD Instinct MI300X", "AMD Instinct MI355X", "AMD Instinct MI250X"),
 }
 MEMORY = 64 << 30  # bytes of a shown card
-SWITCH = "TRITON_INTERPRET"
 MOST_CALLS = 3000  # of one form, where an answer keeps its results: it may give them again
 
 
@@ -54,7 +52,7 @@ def run(job: Job) -> None:
     # Of several sources somebody asks only which one computes what it should; no compiler gets their programs.
     launches = Launches(job.backend, job.request.known, one_vendor=len(job.request.sources) > 1)
     launches.install()
-    sent: dict[str, int] = {}  # by a trace as text: the first case that has it
+    sent: dict[bytes, int] = {}  # by a trace as JSON: the first case that has it
     for number, shown in enumerate(job.request.worlds or (None,)):
         with World(shown, job.device) as world:
             launches.vendor = shown.device if shown and shown.device != "cpu" else job.backend
@@ -245,7 +243,7 @@ class World(contextlib.ExitStack):
             return self
         if self.is_card:
             self.enter_context(mock.patch.dict(os.environ))
-            os.environ.pop(SWITCH, None)
+            os.environ.pop(backend.SWITCH, None)
         if self.shown.card:  # somebody has allowed torch's own products to round their factors
             self.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
             torch.set_float32_matmul_precision("high")
@@ -266,7 +264,7 @@ class World(contextlib.ExitStack):
             yield
             return
         compiled = mock.patch.object(interpreter, "InterpretedFunction", JITFunction)
-        with compiled, mock.patch.dict(os.environ, {SWITCH: "1"}):
+        with compiled, mock.patch.dict(os.environ, {backend.SWITCH: "1"}):
             yield
 
     def inside(self) -> contextlib.AbstractContextManager:

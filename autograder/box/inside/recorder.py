@@ -445,8 +445,7 @@ class Launches:
             return None
 
         def tuned_run(tuner, *args, **kwargs):
-            nargs = dict(zip(tuner.arg_names, args))
-            tuner.nargs = nargs  # pruning functions of the learner read it
+            tuner.nargs = dict(zip(tuner.arg_names, args))  # pruning functions of the learner read it
             if twice := sorted({key for each in tuner.configs for key in each.all_kwargs()} & kwargs.keys()):
                 name = tuner.base_fn.__name__
                 raise TypeError(f"{name}() got multiple values for keyword argument {twice[0]!r}")
@@ -457,7 +456,7 @@ class Launches:
                 options = {k: v for k, v in each.all_kwargs().items() if k not in tuner.arg_names}
                 check_options(options, self.vendor)
             if config.pre_hook is not None:
-                config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
+                config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
             space, key = tuple(_plain(c.all_kwargs()) for c in candidates), tuple(map(str, tuner.keys))
             self.tuned = wire.Tuned(space, index, key, _again(tuner, candidates))
             self.space = candidates
@@ -551,8 +550,8 @@ class Programs:
 
     def __init__(self, backend: str, known: tuple[wire.Found, ...] = (), one_vendor: bool = False):
         # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
-        both = ["cuda", "hip"][: 1 if one_vendor else 2]
-        self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": both}[backend]
+        self.both = backend == "interpreter" and not one_vendor
+        self.target = "hip" if backend == "hip" else "cuda"
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
         self._found = {each.key: each for each in known}
@@ -567,12 +566,12 @@ class Programs:
         return self._found[key]
 
     def _read(self, key: str, kernel, special: launch.Specialisation, options: dict) -> wire.Found:
-        program = launch.lowered(kernel, special, options, self.targets[0])
+        program = launch.lowered(kernel, special, options, self.target)
         labels = [label for label, *_ in special.arguments]
         told = tuple(unused(program, labels)[:MAX_UNUSED])
         found = wire.Found(key, self._digest(program), unused=told)
         alike = self._found.get(kernel.cache_key)
-        if len(self.targets) == 1 or alike and alike.alike:
+        if not self.both or alike and alike.alike:
             return found
         try:
             other = self._digest(launch.lowered(kernel, special, options, "hip"))

@@ -48,15 +48,7 @@ class Descriptor:
     padding: str
 
 
-@dataclass(frozen=True)
-class BoundLaunch:
-    """A launch with its tensors. program: a digest. arguments: label, value and type of each that is not a constant."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    program: str
-    arguments: list[tuple[str, Any, str]]
-    options: dict[str, int]
+Arguments = list[tuple[str, Any, str]]  # of a launch: label, value and type of each that is not a constant
 
 
 class Replay:
@@ -76,7 +68,7 @@ class Replay:
         self.tensors: dict[int, torch.Tensor] = {}
         self.made: list[Guarded] = []  # fresh memory
         self.launched: list[str] = []  # kernels
-        self.launches: list[BoundLaunch] = []  # that were not run
+        self.launches: list[tuple[wire.Launch, Arguments]] = []  # that were not run
         self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
         self.viewed: set[int] = set()  # see recorder.moves
         self.moves = False  # whether torch wrote numbers anywhere
@@ -93,12 +85,12 @@ class Replay:
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         """Is told of each step in which torch writes numbers."""
 
-    def rehearse(self, launch: BoundLaunch, again: wire.Again) -> None:
+    def rehearse(self, launch: wire.Launch, arguments: Arguments) -> None:
         """May run an autotuned kernel before its launch, as a measurement does."""
 
-    def launch(self, launch: BoundLaunch) -> None:
+    def launch(self, launch: wire.Launch, arguments: Arguments) -> None:
         """Runs a kernel. Here it is noted only."""
-        self.launches.append(launch)
+        self.launches.append((launch, arguments))
 
     def run(self, trace: wire.Trace) -> torch.Tensor:
         for step in trace.steps:
@@ -183,19 +175,17 @@ class Replay:
             raise NotReplayable(f"torch.{op} is not replayed")
 
     def _begin(self, step: wire.Launch):
-        launch = BoundLaunch(
-            kernel=step.kernel,
-            grid=tuple(_integer(n, 0, 1 << 31) for n in step.grid),
-            program=step.on(self.target),
-            arguments=[self._argument(each) for each in step.given],
-            options={name: _integer(value, 0, 1 << 10) for name, value in step.options.items()},
-        )
-        self.launched.append(launch.kernel)
-        if not math.prod(launch.grid):
+        for size in step.grid:
+            _integer(size, 0, 1 << 31)
+        for value in step.options.values():
+            _integer(value, 0, 1 << 10)
+        arguments = [self._argument(each) for each in step.given]
+        self.launched.append(step.kernel)
+        if not step.programs:
             return
         if step.tuned and step.tuned.again:
-            self.rehearse(launch, step.tuned.again)
-        self.launch(launch)
+            self.rehearse(step, arguments)
+        self.launch(step, arguments)
 
     def _argument(self, given: wire.Argument) -> tuple[str, Any, str]:
         value, kind = self._decode(given.value), given.kind
@@ -321,8 +311,8 @@ class _Watched(Replay):
         self.empty_kernels: list[str] = []
         self.adds_atomically = self.stores = False
 
-    def program(self, launch: BoundLaunch) -> Program:
-        program = self.programs[launch.program]
+    def program(self, launch: wire.Launch) -> Program:
+        program = self.programs[launch.on(self.target)]
         atomics = (each for each in program.operations() if each.name == "atomic_rmw")
         self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
         self.stores |= any(each.name in STORES for each in program.operations())
@@ -362,8 +352,8 @@ class _OnExecutor(_Watched):
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         self.copies.moved(operation, args, made)
 
-    def launch(self, launch: BoundLaunch) -> None:
-        seen, self.rehearsed = self.rehearsed or self._run(launch), None
+    def launch(self, launch: wire.Launch, arguments: Arguments) -> None:
+        seen, self.rehearsed = self.rehearsed or self._run(launch, arguments), None
         self.races += seen.races_by_kind
         self.steps += [each for each in seen.steps.values() if each.line and each.odd_axis is not None]
         self.copies.count(seen)
@@ -372,14 +362,15 @@ class _OnExecutor(_Watched):
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
             self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
-    def rehearse(self, launch: BoundLaunch, again: wire.Again) -> None:
+    def rehearse(self, launch: wire.Launch, arguments: Arguments) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
         """
-        tensors = {label: value for label, value, _ in launch.arguments if isinstance(value, torch.Tensor)}
+        again = launch.tuned.again
+        tensors = {label: value for label, value, _ in arguments if isinstance(value, torch.Tensor)}
         before = {label: tensor.clone() for label, tensor in tensors.items()}
-        seen = self._run(launch)
+        seen = self._run(launch, arguments)
         loaded = {label for label, argument in seen.arguments.items() if argument.bytes_loaded}
         kept = (before.keys() & loaded) - {*again.restored, *again.zeroed}
         stays = any(not torch.equal(bits(tensors[label]), bits(before[label])) for label in kept)
@@ -392,10 +383,10 @@ class _OnExecutor(_Watched):
             if label in again.zeroed:
                 tensors[label].zero_()
 
-    def _run(self, launch: BoundLaunch) -> Seen:
+    def _run(self, launch: wire.Launch, arguments: Arguments) -> Seen:
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
-        seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
+        seen = executor.execute(program, arguments, launch.grid, watch, defined=defined, name=launch.kernel)
         self.undefined += seen.undefined
         return seen
 
@@ -406,33 +397,32 @@ class _OnExecutor(_Watched):
 class _OnCard(_Watched):
     """Compiles programs for the GPU of this machine, and launches them."""
 
-    def launch(self, launch: BoundLaunch) -> None:
-        on_card(self.program(launch), launch)()
+    def launch(self, launch: wire.Launch, arguments: Arguments) -> None:
+        on_card(self.program(launch), launch, arguments)()
         torch.cuda.synchronize()
 
 
-def on_card(program: Program, launch: BoundLaunch):
+def on_card(program: Program, launch: wire.Launch, arguments: Arguments):
     """A function that launches a program on the GPU. It is compiled here."""
-    types = {label: kind for label, _, kind in launch.arguments}
-    if len(types) < len(launch.arguments):
+    types = {label: kind for label, _, kind in arguments}
+    if len(types) < len(arguments):
         raise NotReplayable("two arguments of one name")
     compiled = rebuild.compiled(program, types, launch.options)[launch.grid]
-    values = [value for _, value, _ in launch.arguments]
+    values = [value for _, value, _ in arguments]
     return lambda: compiled(*values)
 
 
 # -- the job "tune" --------------------------------------------------------------------------------------
 
 
-def tune(job: Job) -> None:
+def tune(job: Job, programs: Known) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
-    programs = Known(job.request.programs)
     runs = []  # of each trace, its launches, compiled and prepared on decoys
     for case in job.request.cases:
-        replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
+        replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device)
         replay.fresh = lambda tensor: tensor  # nobody looks at the results
         replay.run(case.trace)
-        runs.append([on_card(programs[launch.program], launch) for launch in replay.launches])
+        runs.append([on_card(programs[each.on(job.backend)], each, given) for each, given in replay.launches])
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for launches, seen in zip(runs, times, strict=True):
@@ -562,7 +552,7 @@ class Copies:
     """
 
     def __init__(self, inputs: list[torch.Tensor]):
-        self._inputs, self._sizes = inputs, [tensor.numel() for tensor in inputs]
+        self._inputs = inputs
         self._read: dict[int, torch.Tensor] = {}  # by storage: the elements that a kernel has read
         self._copied: set[int] = set()  # storages that torch has read, too
         self._reads = [0] * len(inputs)
@@ -625,7 +615,7 @@ class Copies:
     @property
     def reads(self) -> tuple[float, ...]:
         """For each input: how often an element was read, on average."""
-        return tuple(round(reads / max(size, 1), 3) for reads, size in zip(self._reads, self._sizes, strict=True))
+        return tuple(round(n / max(each.numel(), 1), 3) for n, each in zip(self._reads, self._inputs, strict=True))
 
     @property
     def unread(self) -> tuple[tuple[int, ...], ...]:
