@@ -17,8 +17,7 @@ from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, paragr
 from workshop.traffic import Recording
 
 from .exercises import EXERCISES
-from .exercises.cases import Strided
-from .exercises.spec import Exercise
+from .exercises.spec import Exercise, Strided
 from .text import many
 
 MOST_ROWS, MOST_RUNS = 6, 48  # of a drawing

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from said import SAID
 
-from autograder.exercises.cases import Strided
+from autograder.exercises.spec import Strided
 from autograder.gallery import Known, answers_in
 from autograder.tensors import each_place
 

@@ -30,8 +30,7 @@ import workshop  # noqa: F401  before triton: it says how kernels run here
 from autograder.answer import from_history
 from autograder.box.inside.plan import _asked_for
 from autograder.exercises import EXERCISES, find
-from autograder.exercises.cases import Cotangent, Strided, Varying
-from autograder.exercises.spec import Exercise
+from autograder.exercises.spec import Cotangent, Exercise, Strided, Varying
 from autograder.judge import Judge
 from autograder.judge.aligned import Difference
 from autograder.judge.differences import undone

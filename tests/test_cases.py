@@ -15,10 +15,9 @@ import torch
 from autograder.box.inside.replay import decoys
 from autograder.box.wire import Decoy, ProtocolError, parse
 from autograder.exercises import EXERCISES, design, find
-from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
 from autograder.exercises.softmax import FAR
-from autograder.exercises.spec import Bound
+from autograder.exercises.spec import Bound, Cotangent, Large, Strided, Tag
 from autograder.judge.large import LargeDrawn, _output_shape, _picked
 from autograder.judge.trials import Trials, facts, without_values
 from autograder.tensors import dtype_name

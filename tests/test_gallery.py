@@ -19,7 +19,7 @@ from autograder.box.wire import Evidence, Launch, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
-from autograder.exercises.cases import Strided
+from autograder.exercises.spec import Strided
 from autograder.gallery import Edit, answers_in
 from autograder.judge import autotuning, large
 from autograder.verdict import Slug

@@ -5,8 +5,7 @@ import torch
 
 from autograder.box.wire import Evidence
 from autograder.diagnosis import overall
-from autograder.exercises.cases import Case, Strided
-from autograder.exercises.spec import Bound, Exercise
+from autograder.exercises.spec import Bound, Case, Exercise, Strided
 from workshop.syllabus import Lesson
 
 SIDES = Exercise(

@@ -10,8 +10,8 @@ import torch
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find, masks
-from autograder.exercises.cases import Strided
 from autograder.exercises.dropout import BOUNDS, reference, scale
+from autograder.exercises.spec import Strided
 
 # -- the bounds ----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HEADER = """
 import torch
 from autograder.exercises.design import Inputs, TensorArgument, columns, rows, unfilled
-from autograder.exercises.cases import Case, Cotangent, Strided
+from autograder.exercises.spec import Case, Cotangent, Strided
 from autograder.exercises.spec import Bound, Call, Exercise, Mistake
 from workshop.syllabus import Lesson
 

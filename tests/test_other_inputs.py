@@ -8,7 +8,7 @@ from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import EXERCISES, find
-from autograder.exercises.cases import Cotangent, Strided, as_if_by_rows, rows_one_apart
+from autograder.exercises.spec import Cotangent, Strided, as_if_by_rows, rows_one_apart
 from autograder.tensors import poison
 from workshop.executor.arithmetic import tf32
 

@@ -37,9 +37,12 @@ def room_of(module: str) -> str:
 
 
 def imports(file: Path):
-    """Every module that a file imports, anywhere in it, by its whole name."""
+    """Every module that a file imports, anywhere in it, by its whole name. What only types need is not imported."""
     package = ".".join(file.relative_to(ROOT).parent.parts)
-    for node in ast.walk(ast.parse(file.read_text())):
+    tree = ast.parse(file.read_text())
+    for_types = (ast.If, "TYPE_CHECKING")
+    tree.body = [n for n in tree.body if (type(n), ast.unparse(getattr(n, "test", n))) != for_types]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -86,7 +86,7 @@ def called(exercise: str, names: dict) -> bool:
     from known import tensor_of
 
     from autograder.exercises import EXERCISES, find
-    from autograder.exercises.cases import Strided
+    from autograder.exercises.spec import Strided
 
     if exercise not in EXERCISES or find(exercise).kind != "kernel":
         return False

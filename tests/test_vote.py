@@ -10,8 +10,7 @@ from autograder.box.wire import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, error_map, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import find
-from autograder.exercises.cases import Case, Strided
-from autograder.exercises.spec import Bound, Mistake
+from autograder.exercises.spec import Bound, Case, Mistake, Strided
 from autograder.verdict import CaseResult, Finding, Slug, Verdict
 from workshop.executor.records import Fault
 

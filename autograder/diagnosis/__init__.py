@@ -17,7 +17,7 @@ import torch
 
 from workshop import advice
 
-from ..exercises.cases import UNUSUAL, Strided, Tag
+from ..exercises.spec import UNUSUAL, Strided, Tag
 from ..tensors import dtype_name
 from ..verdict import ErrorMap, Finding, Row, Run, Slug
 from . import conduct, patterns

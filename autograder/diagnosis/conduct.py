@@ -17,8 +17,7 @@ from workshop import advice
 from workshop.executor.records import Fault, Race, Undefined
 
 from ..box.wire import Trouble
-from ..exercises.cases import Strided, Tag
-from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
+from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise, Strided, Tag
 from ..text import many
 from ..verdict import Finding
 from ..versions import when

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from ..box.wire import Evidence, Result, Trouble
-from ..exercises.cases import Case, Strided
-from ..exercises.spec import Bound, Exercise, Mistake
+from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
 from ..tensors import close, is_poison
 from ..verdict import Finding
 

@@ -12,8 +12,8 @@ import torch
 
 from workshop.executor.arithmetic import origins_of, tf32
 
-from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
+from ..exercises.spec import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..tensors import dtype_name
 from ..text import many
 from ..verdict import Finding, Slug

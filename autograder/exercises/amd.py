@@ -17,9 +17,8 @@ from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
 from ..text import many
 from ..verdict import Finding
 from .arithmetic import what_decides
-from .cases import Case, integer
 from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, rows_of
-from .spec import Exercise, changed, wrong_values
+from .spec import Case, Exercise, changed, integer, wrong_values
 
 TARGET = "gfx942"  # MI300X
 ROWS = 4096

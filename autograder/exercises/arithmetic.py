@@ -17,9 +17,8 @@ from workshop.occupancy import num_programs
 from workshop.syllabus import find
 
 from ..text import many
-from .cases import choice, integer
 from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, of_each_size, rows_of
-from .spec import Exercise, changed, wrong_values
+from .spec import Exercise, changed, choice, integer, wrong_values
 
 
 def bytes_moved(m: int, n: int, element_size: int) -> dict[str, int]:

@@ -18,7 +18,7 @@ from itertools import combinations, cycle, product
 import torch
 
 from ..tensors import dtype_name
-from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
+from .spec import Case, Cotangent, Large, Strided, Tag, choice, integer
 
 RANKS = 1, 2, 3, 4
 LEADING = (3, 5), (2, 3), (2, 3)  # lengths of the axes before the last one

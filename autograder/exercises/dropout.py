@@ -15,10 +15,9 @@ import torch
 from workshop.syllabus import find
 
 from ..tensors import close
-from .cases import Case, Cotangent, Large, Strided, Tag, Varying, integer
 from .design import large_matrices
 from .masks import COMPARE, SMALLEST, judge_masks, plausible
-from .spec import Bound, Call, Exercise, Mistake
+from .spec import Bound, Call, Case, Cotangent, Exercise, Large, Mistake, Strided, Tag, Varying, integer
 
 SLOPE = 0.01
 # These allow for rounding: the slope, the scale and the product are each rounded once, in the narrowest dtype used.

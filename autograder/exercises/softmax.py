@@ -6,7 +6,6 @@ import math
 
 import torch
 
-from .cases import integer
 from .design import (
     FIRST,
     NORMAL,
@@ -28,7 +27,7 @@ from .design import (
     tried_once,
 )
 from .softmax_mistakes import MISTAKES
-from .spec import Blanks, Bound, Exercise, bounds
+from .spec import Blanks, Bound, Exercise, bounds, integer
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that

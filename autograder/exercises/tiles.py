@@ -10,7 +10,6 @@ import torch
 
 from workshop.syllabus import find
 
-from .cases import integer
 from .design import (
     EVEN,
     NORMAL,
@@ -34,7 +33,7 @@ from .design import (
     tried_once,
     with_special_ones,
 )
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, integer
 from .vector_add import ANYTHING, EXACT
 
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.

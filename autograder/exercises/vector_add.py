@@ -7,7 +7,6 @@ import torch
 from workshop.syllabus import find
 
 from ..box.wire import Trace
-from .cases import Case, choice
 from .design import (
     NORMAL,
     RAGGED,
@@ -27,7 +26,7 @@ from .design import (
     unfilled,
     with_special_ones,
 )
-from .spec import Blanks, Bound, Exercise, Mistake, bounds
+from .spec import Blanks, Bound, Case, Exercise, Mistake, bounds, choice
 
 # One rounding of the exact sum or number; float16 and bfloat16 differ by that of the store. Numbers that are too small
 # to be normal are added without one.

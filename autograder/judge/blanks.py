@@ -9,8 +9,7 @@ import math
 from dataclasses import replace
 
 from ..diagnosis import Observation, diagnose
-from ..exercises.cases import Tag
-from ..exercises.spec import Blanks
+from ..exercises.spec import Blanks, Tag
 from ..verdict import Finding, Slug
 from . import nodes
 from .trials import Trials, traces_of

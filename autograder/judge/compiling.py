@@ -20,7 +20,7 @@ from ..box import Outcome
 from ..box.wire import CompileCase, Launch, PlanRequest, ProgramRequest, Report, Trace, Trouble
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
-from ..exercises.cases import Tag
+from ..exercises.spec import Tag
 from ..verdict import Finding
 from .trials import MAX_CONFIGURATIONS, Drawn, Trials
 

@@ -20,8 +20,7 @@ from ..box import Outcome
 from ..box.wire import Launch, PlanCase, PlanRequest, Report, Shown, Trace
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import other_programs
-from ..exercises.cases import Case, Strided, Tag
-from ..exercises.spec import Exercise
+from ..exercises.spec import Case, Exercise, Strided, Tag
 from ..tensors import dtype_name
 from ..text import many
 from ..verdict import Finding, Slug

@@ -23,8 +23,7 @@ from ..box.wire import JaxPlanRequest, PlanCase, Slot, Trouble, read_result
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.observation import Comparison
 from ..exercises import find
-from ..exercises.cases import Argument, Case, Cotangent, Strided, Tag, Varying
-from ..exercises.spec import Call, Exercise
+from ..exercises.spec import Argument, Call, Case, Cotangent, Exercise, Strided, Tag, Varying
 from ..verdict import Finding, Slug
 from .differences import blames_a_difference
 from .kernels import KernelJudgement

@@ -13,8 +13,7 @@ from workshop.executor.facts import Unused
 from ..answer import is_starter
 from ..box.wire import CASTS, Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
-from ..exercises.cases import Strided
-from ..exercises.spec import Exercise
+from ..exercises.spec import Exercise, Strided
 from ..text import listed, many
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, slips

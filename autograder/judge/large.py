@@ -23,10 +23,9 @@ from ..box.wire import MOST_FOUND, LargeCase, LargeTensor, Packer, ProgramReques
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.conduct import other_programs
 from ..diagnosis.observation import Comparison
-from ..exercises.cases import Case, Large, Strided
 from ..exercises.design import TensorArgument
 from ..exercises.masks import far_places, far_windows
-from ..exercises.spec import Exercise
+from ..exercises.spec import Case, Exercise, Large, Strided
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding, Slug
 from .trials import Drawn, Plans, Trials, bound_of, ended, has_ended, named, traces_of

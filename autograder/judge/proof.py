@@ -19,8 +19,7 @@ import torch
 from workshop.syllabus import Lesson
 
 from ..box import BoxError
-from ..exercises.cases import Case, Strided
-from ..exercises.spec import Bound, Exercise, Mistake
+from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
 from ..versions import stack
 from . import compiling
 

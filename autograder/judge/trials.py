@@ -13,8 +13,7 @@ import torch
 from ..box import Outcome, wire
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.observation import Comparison
-from ..exercises.cases import Case, Cotangent, Large, Strided, Tag
-from ..exercises.spec import Bound, Exercise
+from ..exercises.spec import Bound, Case, Cotangent, Exercise, Large, Strided, Tag
 from ..tensors import dtype_name
 from ..verdict import CaseResult, Finding, Verdict, quoted
 
