@@ -182,17 +182,15 @@ class Program:
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions."""
-        for function in self.functions.values():
-            yield from operations_in(function.region)
+        return operations_in([function.region for function in self.functions.values()])
 
 
-def operations_in(region: Region, calls: bool = False) -> Iterator[Operation]:
-    """All operations of a region, those of a block before those inside of them. calls: with the functions called."""
-    for block in region.blocks:
+def operations_in(regions: Iterable[Region], calls: bool = False) -> Iterator[Operation]:
+    """All operations of regions, those of a block before those inside of them. calls: with the functions called."""
+    for block in (block for region in regions for block in region.blocks):
         yield from block.operations
         for operation in block.operations:
-            for inner in operation.bodies if calls else operation.regions:
-                yield from operations_in(inner, calls)
+            yield from operations_in(operation.bodies if calls else operation.regions, calls)
 
 
 def values(arg) -> list[Value]:
@@ -616,7 +614,7 @@ class _Reader:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
         if name not in self.sizes:
-            operations = list(operations_in(self.program.functions[name].region))
+            operations = list(operations_in([self.program.functions[name].region]))
             called = [each.args[0].name for each in operations if each.name == "call"]
             self.sizes[name] = len(operations) + sum(self.size(each, depth + 1) for each in called)
         _need(self.sizes[name] <= MAX_EXPANDED, "too many calls")
