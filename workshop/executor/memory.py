@@ -7,9 +7,10 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import functools
+import itertools
 import linecache
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -295,28 +296,25 @@ def each_once(numbers: np.ndarray) -> np.ndarray:
     return numbers[np.diff(numbers, prepend=numbers[:1] - 1) > 0]
 
 
-def evenly(base: Number) -> int | None:
-    """The distance from each program's number to that of the next one; None if there are several."""
-    if isinstance(base, int):
-        return 0
-    step = int(base[1] - base[0])
-    return step if len(base) == 2 or (base[1:] - base[:-1] == step).all() else None
+def evenly(base: Number) -> bool:
+    """Whether the distance from each program's number to that of the next one is the same."""
+    return isinstance(base, int) or bool((base[1:] - base[:-1] == base[1] - base[0]).all())
 
 
-def runs(live: np.ndarray, base: np.ndarray, limits: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Programs in a row, with equal counts and equal distances: (begin, end) in `live`."""
-    count = len(live)
-    apart = (live[1:] != live[:-1] + 1) | (limits[1:] != limits[:-1]).any(1)
-    changes = (np.diff(base, 2).nonzero()[0] + 1).tolist()  # where the distance to the next one is another than before
-    edges, begin, next_change = [*(apart.nonzero()[0] + 1).tolist(), count], 0, 0
-    for edge in edges:
-        while begin < edge:
-            while next_change < len(changes) and changes[next_change] <= begin:
-                next_change += 1
-            change = changes[next_change] if next_change < len(changes) else count
-            end = change + 1 if change < edge - 1 else edge
-            yield begin, end
-            begin = end
+def one(x: Number, place: int) -> int:
+    """That of one program."""
+    return x if isinstance(x, int) else int(x[place])
+
+
+def runs(programs: np.ndarray, starts: np.ndarray, limits: list[Number]) -> list[tuple[int, int]]:
+    """Programs in a row, with equal limits and the distance that most neighbours have: (begin, end) in `programs`."""
+    steps = np.diff(starts)
+    usual = np.partition(steps, len(steps) // 2)[len(steps) // 2] if len(steps) else 0
+    apart = (np.diff(programs) != 1) | (steps != usual)
+    for n in limits:
+        if not isinstance(n, int):
+            apart |= n[1:] != n[:-1]
+    return [*itertools.pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(programs)])]
 
 
 # --- memory ------------------------------------------------------------------------------------------------
@@ -458,7 +456,7 @@ class Memory:
             if not len(live):
                 return []
             base, *limits = (n if isinstance(n, int) else n[live] for n in (base, *limits))
-        argument = self._argument(base if isinstance(base, int) else int(base[0]))
+        argument = self._argument(one(base, 0))
         if argument is None:
             return None
         offset = base - argument.address
@@ -478,26 +476,16 @@ class Memory:
         if self.only_addresses:
             return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
         if not self.in_pages:
-            step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
-            if step is not None and step >= 0:
-                first = start if isinstance(start, int) else int(start[0])
-                box = Box(access, argument, 0, count, tuple(limits), first, (step, *steps))
-                if overlap or box.distinct:
-                    return [box]
-            programs = np.arange(count) if live is None else live
-            starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
-            for axis, n in enumerate(limits):
-                counts[:, axis] = n
-            found = []
-            for begin, end in runs(programs, starts, counts):
-                step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
-                first, shape = int(programs[begin]), tuple(counts[begin].tolist())
-                found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
-                if step < 0 or not overlap and not found[-1].distinct or len(found) > MOST_BOXES:
-                    break
-            else:
-                if len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found):
-                    return found
+            programs, found = np.arange(count) if live is None else live, []
+            alike = live is None and all(isinstance(n, int) for n in limits) and evenly(start)
+            series = [(0, count)] if alike else runs(programs, np.broadcast_to(start, len(programs)), limits)
+            for begin, end in series if len(series) <= MOST_BOXES else ():
+                first, shape = one(start, begin), tuple(one(n, begin) for n in limits)
+                step = (one(start, end - 1) - first) // max(end - begin - 1, 1)
+                found.append(Box(access, argument, int(programs[begin]), end - begin, shape, first, (step, *steps)))
+            fit = found and all(box.steps[0] >= 0 and (overlap or box.distinct) for box in found)
+            if fit and (len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)):
+                return found
         rows = torch.arange(count) if live is None else torch.from_numpy(live)
         mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
         flat, programs, lane = _numbered(access, rows, mask)
