@@ -25,10 +25,10 @@ class Facts:
     """What holds for every launch of a Program.
 
     written: numbers of the kernel's arguments that a store may reach. waits: operations that read memory until another
-    program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
-    accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
-    largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
-    program slice of all addresses and masks: the operations that decide which elements are touched.
+    program changes it. combines: by reduction, the name of the one operation that it does, or "". narrowest: bytes
+    of the smallest element that a pointer is cast to; 8 without one. largest: elements of the largest block. holders:
+    loops, conditions and calls with an access inside. needed: the program slice of all addresses and masks: the
+    operations that decide which elements are touched.
     of_dots: products of float32 of which a compiler makes tl.dot, with TF32; how often each is added.
     steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
     """
@@ -40,15 +40,8 @@ class Facts:
         self.sources = _sources_of(operations)
         kinds = "pointer", "descriptor"
         made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
-        arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
-        touched = {o: reached([part(o, "p")], made_of) for o in operations if o.name in ACCESSES}
-        # The pointers that nothing in the program makes, and that an access may come from.
-        origins = {o: {value for value in found if not made_of.get(value)} for o, found in touched.items()}
-        stored = set().union(*(found for o, found in origins.items() if o.name in STORES))
-        self.written = {arguments[value] for value in stored if value in arguments}
-        loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
-        meet = sum(not stored.isdisjoint(found) for found in origins.values())
-        self.marks = meet > 1 or loops or any(o.name in ATOMICS for o in operations)
+        stored = reached([part(o, "p") for o in operations if o.name in STORES], made_of)
+        self.written = {number for number, value in enumerate(program.kernel.entry.arguments) if value in stored}
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}

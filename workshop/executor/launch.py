@@ -196,7 +196,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     total = math.prod(grid)
     numbers = torch.arange(total) if programs is None else programs
     facts = about(program)
-    memory = Memory(launch, watch, numbers, facts.marks, pages)
+    memory = Memory(launch, watch, numbers, pages)
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():

@@ -351,7 +351,7 @@ class Watch:
 class Memory:
     """All accesses of one launch. programs: the numbers of those that run, int64. pages: see launch.execute."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True, pages=()):
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, pages=()):
         self.launch, self.watch = launch, watch
         self.programs = programs
         launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
@@ -365,11 +365,10 @@ class Memory:
         self.written: set[str] = set()  # the tensors that a store may reach
         self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
-        self.marks = marks and watch.races
         self.clock = 0
         # The clock of each program's last barrier, and of its last releasing and acquiring atomic; -1 without one. The
         # last two are NOBODY's and SEVERAL's.
-        self.barrier, self.released, self.acquired = torch.full((3, programs.numel() + 2 if self.marks else 0), -1)
+        self.barrier, self.released, self.acquired = torch.full((3, programs.numel() + 2 if watch.races else 0), -1)
         self._shapes: dict[tuple[int, ...], int] = {}
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
@@ -604,7 +603,7 @@ class Memory:
         if self.watch.counts:
             _add_one(region, storage.writes)
         if self.watch.races:
-            marks = self._marks(region) if self.marks else None
+            marks = self._marks(region)
             self._find_races("store", region, values, marks)
         if self.watch.counts or self.watch.races or self.in_pages:
             self._note_writers(region, region.whose(self.batch), marks)
@@ -706,18 +705,16 @@ class Memory:
             return
         who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
         if written:
-            before = region.noted(storage.mark) if self.marks else None
+            before = region.noted(storage.mark)
             authors = torch.where(found <= -3, -3 - found, found)  # see _note_atomic
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
-            if self.marks and clash.any():
+            if clash.any():
                 clash &= ~self._ordered(authors, before >> _CLOCK, who)
-            same = None
-            if self.marks and (mine := (found if kind == "atomic" else authors) == who).any():
+            same, mine = None, (found if kind == "atomic" else authors) == who
+            if mine.any():
                 if kind == "load":
                     marks = self._marks(region) if region.access.shape else None
                 mine &= self._by_another_lane(region, before, marks)
-            else:
-                mine = torch.zeros((), dtype=torch.bool)
             if kind == "store" and (clash.any() or mine.any()):
                 same = _same_bits(region.read(), values)
                 mine = mine & ~same
@@ -749,25 +746,24 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = -3 - who, self._marks(region) if self.marks else None  # so noted, it is one by an atomic
+        author, marks = -3 - who, self._marks(region)  # so noted, it is one by an atomic
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
-        if marks is not None:
-            _, place, times = region.at.unique(return_inverse=True, return_counts=True)
-            marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
+        _, place, times = region.at.unique(return_inverse=True, return_counts=True)
+        marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
         self._note_writers(region, author, marks)
 
     def _synchronise_by_atomic(self, region: Lanes, semantics: str) -> None:
         programs = self.batch[region.programs.unique()].long()
         for name, times in (("RELEASE", self.released), ("ACQUIRE", self.acquired)):
-            if self.marks and name in semantics:
+            if name in semantics:
                 times[programs] = self.clock + 1 + torch.arange(programs.numel())
         self.clock += programs.numel() * (semantics != "RELAXED")
 
     def synchronise(self, on) -> None:
         """The running programs pass a barrier."""
-        if self.marks:
+        if self.watch.races:
             self.clock += 1
             self.barrier[(self.batch if on is None else self.batch[on.expand(self.batch.shape)]).long()] = self.clock
 
@@ -785,8 +781,6 @@ class Memory:
 
         when: the clock at these accesses.
         """
-        if not self.marks:
-            return torch.zeros((), dtype=torch.bool)
         freed = torch.where(others == SEVERAL, self.released.max(), self.released[others.long()])
         return (when < freed) & (freed <= self.acquired[who.long()])
 
