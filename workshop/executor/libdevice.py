@@ -65,12 +65,6 @@ def _norm(*parts: Tensor, inverse: bool = False) -> Tensor:
     return torch.where(sizes.isinf().any(0), 0.0 if inverse else math.inf, length)
 
 
-def _ilogb(x: Tensor) -> Tensor:
-    limits = torch.iinfo(torch.int32)
-    exponent = torch.where(x.isinf(), limits.max, torch.frexp(x).exponent - 1)
-    return torch.where((x == 0) | x.isnan(), limits.min, exponent)
-
-
 def _bit_length(x: Tensor) -> Tensor:
     """Of unsigned integers."""
     low, high = (torch.frexp((half & 0xFFFFFFFF).double()).exponent for half in (x.long(), x.long() >> 32))
@@ -111,7 +105,8 @@ FUNCTIONS |= {
     "erfcinv": lambda x: torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5)),
     "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2, "normcdfinv": torch.special.ndtri,
     "exp10": lambda x: torch.pow(10.0, x), "powi": torch.pow, "pown": torch.pow,
-    "tgamma": lambda x: by_c("tgamma")(x), "logb": lambda x: by_c("logb")(x), "ilogb": _ilogb,
+    "tgamma": lambda x: by_c("tgamma")(x), "logb": lambda x: by_c("logb")(x),
+    "ilogb": lambda x: saturated(by_c("logb")(x), torch.int32),
     **dict.fromkeys(["norm3d", "norm4d"], _norm),
     **dict.fromkeys(["rhypot", "rnorm3d", "rnorm4d"], lambda *parts: _norm(*parts, inverse=True)),
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),

@@ -447,8 +447,9 @@ class Machine:
 
     # --- memory -----------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, pointer: Value, mask: Value | None, on) -> Access:
+    def _access(self, kind: str, operation: Operation, on) -> Access:
         """An access of a pointer or a block of pointers."""
+        pointer, mask = ir.part(operation, "p"), ir.part(operation, "m")
         address, shape, dtype = self.known(pointer), pointer.type.shape, pointer.type.scalar.element.dtype
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
@@ -462,11 +463,11 @@ class Machine:
                 on, mask = _both(mask.reshape(-1), on), None
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
-    def do_load(self, operation: Operation, on, pointer, *_):
-        mask, other = ir.part(operation, "m"), ir.part(operation, "e")
-        access = self._access("load", pointer, mask, on)
+    def do_load(self, operation: Operation, on, *_):
+        other, masked = ir.part(operation, "e"), ir.part(operation, "m") is not None
         decides = self.only_addresses and operation.results[0] in self.facts.deciding_values
-        return self._loaded(access, None if other is None else self.env[other], mask is not None, decides)
+        other = None if other is None else self.env[other]
+        return self._loaded(self._access("load", operation, on), other, masked, decides)
 
     def _loaded(self, access: Access, other, switched_off: bool, decides: bool = False):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined.
@@ -500,7 +501,7 @@ class Machine:
     do_masked_load = do_load
 
     def do_store(self, operation: Operation, on, pointer, value, *_):
-        self._stored(self._access("store", pointer, ir.part(operation, "m"), on), self.env[value], value)
+        self._stored(self._access("store", operation, on), self.env[value], value)
 
     do_masked_store = do_store
 
@@ -526,35 +527,34 @@ class Machine:
 
     # --- atomics ----------------------------------------------------------------------------------------
 
-    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
-        access = self._access("atomic", pointer, mask, on)
-        return self._atomic(operation, access, arithmetic.ATOMICS[how.name], value)
+    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, *_):
+        return self._atomic(operation, on, how.name, value)
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
-        access = self._access("atomic", pointer, None, on)
-        return self._atomic(operation, access, arithmetic.ATOMICS["CAS"], expected, value)
+        return self._atomic(operation, on, "CAS", expected, value)
 
-    def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["LOAD"])
+    def do_atomic_load(self, operation: Operation, on, *_):
+        return self._atomic(operation, on, "LOAD")
 
-    def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["XCHG"], value)
+    def do_atomic_store(self, operation: Operation, on, pointer, value, *_):
+        self._atomic(operation, on, "XCHG", value)
 
     def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), arithmetic.ATOMICS["LOAD"])
+            found = self._atomic(operation, waiting, "LOAD")
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, access: Access, change: Callable, *given: Value):
-        """An atomic of each lane. change: of arithmetic.ATOMICS. Returns the old values."""
+    def _atomic(self, operation: Operation, on, how: str, *given: Value, access: Access | None = None):
+        """An atomic of each lane. how: of arithmetic.ATOMICS. access: None for pointers. Returns the old values."""
         if self.only_addresses:
             raise TooLarge
+        access = access or self._access("atomic", operation, on)
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
         count = self.memory.batch.numel()
         values = [self.get(each).expand(count, *each.type.shape).reshape(-1) for each in given]
@@ -562,7 +562,7 @@ class Machine:
         for region in self.memory.regions(access):
             region = region.one_by_one()
             at = region.places
-            old[at] = self.memory.atomic(region, semantics, change, [each[at] for each in values])
+            old[at] = self.memory.atomic(region, semantics, arithmetic.ATOMICS[how], [each[at] for each in values])
         return old.reshape(-1, *access.shape)
 
     # --- block pointers and tensor descriptors ------------------------------------------------------------
@@ -635,7 +635,7 @@ class Machine:
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomic(operation, access, arithmetic.ATOMICS[name], value)
+        self._atomic(operation, on, name, value, access=access)
 
     # --- what a kernel says -------------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
     reach = sum((count - 1) * step for count, step in zip(counts, steps))
     bad = (offset < 0) | (offset + reach > argument.extent * argument.itemsize - size)
     bad |= (offset + argument.offset & size - 1) != 0
-    if not argument.has_gaps:
+    if not argument.levels:
         return bad
     if argument.itemsize != size:
         return None
@@ -698,13 +698,8 @@ class Memory:
 
         values: what a store writes. marks: of its lanes; for a load they are made here.
         """
-        storage = region.storage
-        found = region.noted(storage.writer) if storage.written else None
-        written, read = found is not None and bool((found != NOBODY).any()), kind == "store" and storage.read
-        if not written and not read:
-            return
-        who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
-        if written:
+        storage, who, clash = region.storage, region.whose(self.batch), torch.zeros((), dtype=torch.bool)
+        if storage.written and ((found := region.noted(storage.writer)) != NOBODY).any():
             before = region.noted(storage.mark)
             authors = torch.where(found <= -3, -3 - found, found)  # see _note_atomic
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
@@ -720,7 +715,7 @@ class Memory:
                 mine = mine & ~same
             what = "write-write" if kind == "store" else "write-read"
             self._add_races(what, region, clash | mine, authors, who, same)
-        if read:
+        if kind == "store" and storage.read:
             self._races_with_readers(region, clash, who)
 
     def _races_with_readers(self, region: Region, clash, who) -> None:
