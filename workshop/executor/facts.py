@@ -276,16 +276,13 @@ def _loops(operations: list[Operation], live: set[Value], named: set[Value], mad
 def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unused]:
     """Lines that compute what nothing uses, on which no other such line builds."""
     at = {result: each.location.line for each in operations if not each.regions for result in each.results}
-    lines = {line: True for line in at.values() if line}
-    for value, line in at.items():
-        lines[line] = lines.get(line, True) and value not in live
+    wanted = {0} | {line for value, line in at.items() if value in live}
     for each in operations:
         if not each.results or each.regions:
-            lines[each.location.line] = False
-        for value in values(each.args) if each.name not in ("yield_op", "ret") else ():
-            if each.location.line != at.get(value):
-                lines[at.get(value, 0)] = False
-    yield from (Unused("line", line) for line in sorted(lines) if line and lines[line])
+            wanted.add(each.location.line)
+        if each.name not in ("yield_op", "ret"):
+            wanted |= {at.get(value, 0) for value in values(each.args)} - {each.location.line}
+    yield from (Unused("line", line) for line in sorted(set(at.values()) - wanted))
 
 
 def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterator[Unused]:
@@ -301,10 +298,10 @@ def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterato
 
 def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     """The axes of a block along which a value may differ."""
-    shape = value.type.shape
-    each = made.get(value)
+    shape, each = value.type.shape, made.get(value)
+    everywhere = {axis for axis, size in enumerate(shape) if size > 1}
     if each is None:  # a constant, or the argument of a loop
-        return set() if value.constant or not shape else {axis for axis, size in enumerate(shape) if size > 1}
+        return set() if value.constant else everywhere
     if each.name == "splat":
         return set()
     if each.name == "broadcast":
@@ -313,7 +310,7 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
         return {axis + (axis >= each.args[1]) for axis in _varies(each.args[0], made)}
     parts = [part for part in values(each.args) if part.type.shape == shape]
     if each.regions or each.name in ("make_range", "call") or len(parts) != len(values(each.args)):
-        return {axis for axis, size in enumerate(shape) if size > 1}
+        return everywhere
     return set().union(*(_varies(part, made) for part in parts))
 
 

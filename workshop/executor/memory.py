@@ -160,12 +160,8 @@ class Box(Region):
 
     def of(self, values: torch.Tensor) -> torch.Tensor:
         """The lanes' part of a value of the whole batch."""
-        if values.shape[0] > 1:
-            values = values.narrow(0, self.first, self.count)
-        for axis, count in enumerate(self.counts):
-            if values.shape[axis + 1] > count:
-                values = values.narrow(axis + 1, 0, count)
-        return values
+        first = self.first if len(values) > 1 else 0
+        return values[first : first + self.count, *map(slice, self.counts)]
 
     def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
         """Write the lanes' part of a value of the whole batch."""

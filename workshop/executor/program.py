@@ -501,8 +501,7 @@ def from_data(data) -> Program:
 
 
 def _is(kind: type, given):
-    if type(given) is not kind:
-        raise BadProgram(f"{type(given).__name__}, not {kind.__name__}")
+    _need(type(given) is kind, f"{type(given).__name__}, not {kind.__name__}")
     return given
 
 
