@@ -466,12 +466,7 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
     """(..., rows, K) factors from (..., rows, groups)."""
     if scale is None:
         return torch.ones(1, 1)
-    if scale.is_floating_point():
-        factor = scale.float()
-    else:
-        exponent = zero_extended(scale)
-        power = (exponent - 127 + 1023 << 52).view(torch.float64).float()  # 2**-127 is a denormal of float32
-        factor = torch.where(exponent == 255, float("nan"), power)
+    factor = (scale if scale.is_floating_point() else scale.view(torch.float8_e8m0fnu)).float()
     return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)
 
 
