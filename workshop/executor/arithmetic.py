@@ -475,11 +475,9 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
 
 def histogram(x: Tensor, bins: int, mask: Tensor | None, type: Type) -> Tensor:
     """x (P, N) of integers -> (P, bins) int32. Counts modulo `bins`, as a card does."""
-    if mask is not None:
-        x, mask = torch.broadcast_tensors(x, mask)
+    x, mask = torch.broadcast_tensors(x, torch.ones(()) if mask is None else mask)
     counts = torch.zeros(x.shape[0], bins, dtype=type.dtype)
-    ones = torch.ones((), dtype=type.dtype).expand(x.shape) if mask is None else mask.to(type.dtype)
-    return counts.scatter_add_(1, zero_extended(x) % bins, ones)
+    return counts.scatter_add_(1, zero_extended(x) % bins, mask.to(type.dtype))
 
 
 def gather(source: Tensor, index: Tensor, axis: int, type: Type) -> Tensor:

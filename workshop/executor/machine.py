@@ -228,7 +228,7 @@ class Machine:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
-                found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
+                found = step.compute(given, self._too_many(step.lanes))
                 if isinstance(found, torch.Tensor) and self.where:
                     given = [*map(plain, given)]
                     found = arithmetic.marked(found, given, self.where.line, operation.name)

@@ -441,9 +441,7 @@ class Memory:
         live, base = None, address.base
         parts = mask.parts if mask else (None,) * len(access.shape)
         limits = [n if part is None else part for part, n in zip(parts, access.shape)]
-        if any(isinstance(n, int) and not n for n in limits):
-            return []
-        if access.on is not None or not all(isinstance(n, int) or n.all() for n in limits):
+        if access.on is not None or not all(n if isinstance(n, int) else n.all() for n in limits):
             live = np.broadcast_to(True if access.on is None else access.on.numpy(), self.batch.numel())
             for n in limits:
                 live = live & (n > 0)
@@ -623,12 +621,8 @@ class Memory:
         if self.watch.races:
             self._note_atomic(region)
             self._synchronise_by_atomic(region, semantics)
-        order = torch.argsort(region.at, stable=True)
-        at = region.at[order]
-        starts = torch.ones(at.shape, dtype=torch.bool)
-        starts[1:] = at[1:] != at[:-1]
-        begin = places(starts)
-        turn = torch.arange(at.numel()) - begin[torch.cumsum(starts, 0) - 1]
+        at, order = region.at.sort(stable=True)
+        turn = torch.arange(at.numel()) - torch.searchsorted(at, at)  # as many lanes of the same element come before
         flat = region.storage.typed(region.access.dtype)
         old = torch.empty(at.shape, dtype=flat.dtype)
         for now in range(int(turn.max()) + 1):
@@ -644,7 +638,7 @@ class Memory:
         if region.storage.defined is None:
             return
         good = region.noted(region.storage.defined)
-        if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
+        if not good.all():
             self.undefined("read", region.argument.name, region.program_of(~good), region.access.where)
 
     def undefined(self, kind: str, argument: str, program: int, where) -> None:

@@ -592,17 +592,17 @@ class _Reader:
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
         self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
-        _same(function.entry.arguments, function.type.parts[0])
+        _given_to(function.type.parts[0], function.entry.arguments)
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
             end = self.operations(block, operations, 0)
             if end.name == "ret":
-                _same(end.args[0], function.type.parts[1])
+                _given_to(function.type.parts[1], end.args[0])
             elif end.name == "branch":
-                _same(end.args[1], [each.type for each in end.args[0].arguments])
+                _given_to([each.type for each in end.args[0].arguments], end.args[1])
             else:
                 _need(end.name == "cond_branch", "a block without an end")
-                _same(end.args[:1], [BOOL])
+                _given_to([BOOL], end.args[:1])
                 _need(not end.args[1].arguments and not end.args[2].arguments, "a condition hands on no values")
 
     def target(self, number) -> Block:
@@ -656,7 +656,7 @@ class _Reader:
         last = self.operations(block, rows, depth)
         if last.name in TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")
-            _same(values(last.args), outputs)
+            _given_to(outputs, values(last.args))
         self.values[before:] = [None] * (len(self.values) - before)
         return region
 
@@ -670,7 +670,3 @@ class _Reader:
             return self.constants[-1 - number]
         _need(self.values[number] is not None, "a value that is not defined here")
         return self.values[number]
-
-
-def _same(values: list[Value], types):
-    _need([each.type for each in values] == list(types), "values of other types")
