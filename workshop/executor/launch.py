@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -151,17 +151,9 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
     return (*map(operator.index, grid), 1, 1)[:3]
 
 
-class Run:
-    """The method `run` of a kernel. Triton 3.5 and older give each kernel one of its own, which this hides."""
-
-    def __init__(self, run):
-        self.run = run
-
-    def __get__(self, kernel, kind=None):
-        return self if kernel is None else functools.partial(self.run, kernel)
-
-    def __set__(self, kernel, value):
-        pass
+def method(run: Callable) -> property:
+    """`run` as that of all kernels. Triton 3.5 and older give each kernel one of its own, which this hides."""
+    return property(lambda kernel: functools.partial(run, kernel), lambda kernel, value: None)
 
 
 # --- execution ---------------------------------------------------------------------------------------------
