@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import triton
 
 from . import program as ir
-from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, part, values
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Value, operations_in, part, values
 
 # Triton 3.4 to 3.7 make a tl.dot of tl.sum(x[:, :, None] * y[None, :, :], axis=1), if both lengths of the result are at
 # least LEAST_OF_A_DOT, and round float32 to TF32 there (lib/Dialect/Triton/Transforms/Combine.cpp). Later ones do not.
@@ -36,7 +36,7 @@ class Facts:
     def __init__(self, program: Program):
         self.operations = operations = list(program.operations())
         self.waits = {o for o in operations if o.name == "atomic_poll" or o.name == "while_op" and _has(o, ATOMICS)}
-        self.combines = {o: _only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
+        self.combines = {o: _only_operation(o.regions[0][0]) for o in operations if o.name == "reduce"}
         self.sources = _sources_of(operations)
         kinds = "pointer", "descriptor"
         made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
@@ -58,7 +58,7 @@ class Facts:
         """`sources`, and the conditions that decide which of them it is."""
         found = {value: list(given) for value, given in self.sources.items()}
         for each in self.operations:
-            for value in (*each.results, *(v for r in each.regions for b in r.blocks for v in b.arguments)):
+            for value in (*each.results, *(v for r in each.regions for b in r for v in b.arguments)):
                 found.setdefault(value, []).extend(conditions(each))
         return found
 
@@ -93,7 +93,7 @@ class Facts:
     def deciding(self, loop: Operation) -> tuple[list[int], bool]:
         """What a `while` loop goes on by: numbers of the values that it carries, and whether it reads memory."""
         found = reached(conditions(loop), self.deciders)
-        carried = loop.regions[0].blocks[0].arguments
+        carried = loop.regions[0][0].arguments
         reads = any(each.name in ACCESSES and not found.isdisjoint(each.results) for each in _inner(loop))
         return [number for number, value in enumerate(carried) if value in found], reads
 
@@ -137,7 +137,7 @@ def _only_operation(body: Block) -> str:
         return ""
     if first.name != "call":
         return first.name
-    blocks = first.args[0].region.blocks
+    blocks = first.args[0].blocks
     return _only_operation(blocks[0]) if len(blocks) == 1 else ""
 
 
@@ -161,15 +161,15 @@ def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[V
     return found
 
 
-def handed_on(region: Region) -> list[Value]:
+def handed_on(region: list[Block]) -> list[Value]:
     """The values that a region hands on."""
-    return values(region.blocks[-1].operations[-1].args) if region.blocks and region.blocks[-1].operations else []
+    return values(region[-1].operations[-1].args) if region and region[-1].operations else []
 
 
 def conditions(operation: Operation) -> list[Value]:
     """The values that decide which of its blocks an operation runs, or how often."""
     if operation.name == "call":
-        ends = [block.operations[-1] for block in operation.args[0].region.blocks]
+        ends = [block.operations[-1] for block in operation.args[0].blocks]
         return [value for each in ends if each.name == "cond_branch" for value in conditions(each)]
     if operation.name == "while_op":
         return handed_on(operation.regions[0])[:1]
@@ -187,21 +187,21 @@ def _sources_of(operations: list[Operation]) -> dict[Value, list[Value]]:
 
     for each in operations:
         if each.name == "for_op":
-            initial, body = each.args[3], each.regions[0].blocks[0]
+            initial, body = each.args[3], each.regions[0][0]
             found.setdefault(body.arguments[0], []).extend(each.args[:3])
             comes(body.arguments[1:], initial, handed_on(each.regions[0]))
             comes(each.results, initial, handed_on(each.regions[0]))
         elif each.name == "while_op":
             tested = handed_on(each.regions[0])[1:]
-            comes(each.regions[0].blocks[0].arguments, each.args[1], handed_on(each.regions[1]))
-            comes(each.regions[1].blocks[0].arguments, tested)
+            comes(each.regions[0][0].arguments, each.args[1], handed_on(each.regions[1]))
+            comes(each.regions[1][0].arguments, tested)
             comes(each.results, tested)
         elif each.name == "if_op":
             comes(each.results, *map(handed_on, each.regions))
         elif each.name == "call":
             function = each.args[0]
             comes(function.entry.arguments, each.args[1])
-            comes(each.results, *(values(b.operations[-1].args) for b in function.region.blocks))
+            comes(each.results, *(values(b.operations[-1].args) for b in function.blocks))
         elif each.name in ("branch", "cond_branch"):
             for block in (arg for arg in each.args if isinstance(arg, Block)):
                 comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
@@ -262,7 +262,7 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
 
 def _loops(operations: list[Operation], live: set[Value], named: set[Value], made: dict) -> Iterator[Unused]:
     for loop in (each for each in operations if each.name == "for_op"):
-        body = loop.regions[0].blocks[0]
+        body = loop.regions[0][0]
         walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
         if body.arguments[0] not in named and loop.location.line and not walks:
             yield Unused("loop", loop.location.line)

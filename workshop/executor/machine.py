@@ -172,7 +172,7 @@ class Machine:
 
     def function(self, function: Function, arguments: list, on) -> Steps:
         """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
-        blocks = function.region.blocks
+        blocks = function.blocks
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
         while waiting:
@@ -280,7 +280,7 @@ class Machine:
     def do_if_op(self, operation: Operation, on, types, condition, _) -> Steps:
         choice = self._condition(self.known(condition), on)
         yes, no = _both(choice, on), _both(~choice, on)
-        then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
+        then, other = (region[0] if region else Block() for region in operation.regions)
         if not no.any():
             return (yield from self.block(then, [], on))[1]
         if not yes.any():
@@ -308,7 +308,7 @@ class Machine:
         index, high, step = self.numbers([low, high, step])
         carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
-        body, where = operation.regions[0].blocks[0], self.where
+        body, where = operation.regions[0][0], self.where
         for turn in itertools.count(1):
             go = _before(index, high, step)
             if not isinstance(go, bool):
@@ -358,7 +358,7 @@ class Machine:
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
-        before, body = (region.blocks[0] for region in operation.regions)
+        before, body = (region[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(self.facts.deciding(operation), self.memory)
         where = self.where
         for turn in itertools.count(1):
@@ -389,7 +389,7 @@ class Machine:
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
     def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
-        axis, body = axis + 1, operation.regions[0].blocks[0]
+        axis, body = axis + 1, operation.regions[0][0]
         known = arithmetic.reduced(self.facts.combines[operation], parts[0], axis) if len(parts) == 1 else None
         if known is not None:
             return [known]
@@ -412,7 +412,7 @@ class Machine:
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
     def _scan(self, operation: Operation, on, parts: list, axis: int, reverse: bool) -> Steps:
-        axis, body, step = axis + 1, operation.regions[0].blocks[0], 1
+        axis, body, step = axis + 1, operation.regions[0][0], 1
         parts = [p.flip(axis) for p in parts] if reverse else parts
         size = parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
@@ -428,7 +428,7 @@ class Machine:
     def _map(self, operation: Operation, on, parts: list, types, pack: int) -> Steps:
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
-        found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
+        found = yield from self._combined(operation.regions[0][0], parts, on)
         if pack > 1:
             found = [torch.stack(found[i : i + pack], dim=-1) for i in range(0, len(found), pack)]
             found = [f.reshape(*f.shape[:-2], -1) for f in found]

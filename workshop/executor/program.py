@@ -127,31 +127,26 @@ class Operation:
 
     def __init__(self, name: str, args: list, results: list[Value], location: Location = NOWHERE, regions=()):
         self.name, self.args, self.results, self.location = name, args, results, location
-        self.regions: list[Region] = list(regions)
+        self.regions: list[list[Block]] = list(regions)
         self.attributes: dict[str, list] = {}
 
     @property
-    def bodies(self) -> list[Region]:
+    def bodies(self) -> list[list[Block]]:
         """Its regions, or that of the function that it calls."""
-        return [self.args[0].region] if self.name == "call" else self.regions
-
-
-class Region:
-    __slots__ = ("blocks",)
-
-    def __init__(self):
-        self.blocks: list[Block] = []
+        return [self.args[0].blocks] if self.name == "call" else self.regions
 
 
 class Block:
+    """region: all blocks among which it is: those of a function, or those of a part of an operation."""
+
     __slots__ = ("arguments", "operations", "region")
 
-    def __init__(self, region: Region | None = None, arguments: Iterable[Value] = ()):
+    def __init__(self, region: list[Block] | None = None, arguments: Iterable[Value] = ()):
         self.arguments: list[Value] = list(arguments)
         self.operations: list[Operation] = []
         self.region = region
         if region is not None:
-            region.blocks.append(self)
+            region.append(self)
 
 
 @dataclass(eq=False)
@@ -161,12 +156,12 @@ class Function:
     name: str
     type: Type
     noinline: bool = False
-    region: Region = field(default_factory=Region)
+    blocks: list[Block] = field(default_factory=list)
     promises: dict[int, dict[str, int]] = field(default_factory=dict)
 
     @property
     def entry(self) -> Block:
-        return self.region.blocks[0]
+        return self.blocks[0]
 
 
 @dataclass
@@ -182,12 +177,12 @@ class Program:
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions."""
-        return operations_in([function.region for function in self.functions.values()])
+        return operations_in([function.blocks for function in self.functions.values()])
 
 
-def operations_in(regions: Iterable[Region], calls: bool = False) -> Iterator[Operation]:
+def operations_in(regions: Iterable[list[Block]], calls: bool = False) -> Iterator[Operation]:
     """All operations of regions, those of a block before those inside of them. calls: with the functions called."""
-    for block in (block for region in regions for block in region.blocks):
+    for block in itertools.chain(*regions):
         yield from block.operations
         for operation in block.operations:
             yield from operations_in(operation.bodies if calls else operation.regions, calls)
@@ -441,10 +436,10 @@ class _Writer:
         self.shared: dict[str | Type | Value, int] = {}  # the numbers of files, types and constants
 
     def function(self, function: Function) -> list:
-        self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
+        self.blocks = {block: i for i, block in enumerate(function.blocks)}
         self.values: dict[Value, int] = {}
         promises = [[i, name, value] for i, each in function.promises.items() for name, value in each.items()]
-        blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.region.blocks]
+        blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.blocks]
         return [function.name, self.data(function.type), function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
@@ -459,7 +454,7 @@ class _Writer:
         where = operation.location
         line = [self.share(where.file, self.files, where.file), where.line] if where.file else 0
         row = [operation.name, self.data(operation.args), line]
-        row += [self.block(region.blocks[0]) for region in operation.regions], operation.attributes
+        row += [self.block(region[0]) for region in operation.regions], operation.attributes
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
             row.pop()
@@ -591,7 +586,7 @@ class _Reader:
 
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
-        self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
+        self.blocks = [Block(function.blocks, (Value(self.type(n)) for n in types)) for types, _ in rows]
         _given_to(function.type.parts[0], function.entry.arguments)
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -613,7 +608,7 @@ class _Reader:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
         if name not in self.sizes:
-            operations = list(operations_in([self.program.functions[name].region]))
+            operations = list(operations_in([self.program.functions[name].blocks]))
             called = [each.args[0].name for each in operations if each.name == "call"]
             self.sizes[name] = len(operations) + sum(self.size(each, depth + 1) for each in called)
         _need(self.sizes[name] <= MAX_EXPANDED, "too many calls")
@@ -650,8 +645,8 @@ class _Reader:
         self.values += made.results
         return made
 
-    def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
-        region, before = Region(), len(self.values)
+    def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> list[Block]:
+        region, before = [], len(self.values)
         block = Block(region, map(Value, inputs))
         last = self.operations(block, rows, depth)
         if last.name in TERMINATORS or outputs:
