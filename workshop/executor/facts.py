@@ -28,9 +28,9 @@ class Facts:
     program changes it. combines: by reduction, the name of the one operation that it does, or "". narrowest: bytes
     of the smallest element that a pointer is cast to; 8 without one. largest: elements of the largest block. holders:
     loops, conditions and calls with an access inside. needed: the program slice of all addresses and masks: the
-    operations that decide which elements are touched.
-    of_dots: products of float32 of which a compiler makes tl.dot, with TF32; how often each is added.
-    steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
+    operations that decide which elements are touched. of_dots: products of float32 of which a compiler makes tl.dot,
+    with TF32; how often each is added. steps, constants: what a Machine has prepared of the blocks, and the constants
+    as they are kept.
     """
 
     def __init__(self, program: Program):

@@ -652,8 +652,7 @@ class Machine:
         is_pointer = value.type.scalar.kind == "pointer"
         size = value.type.scalar.element.dtype.itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
-        if bad is not None:
-            self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
+        self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
     def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
         memory = self.memory
@@ -695,13 +694,13 @@ def _printed(x: torch.Tensor) -> str:
     return str(x.tolist())
 
 
-def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor | None:
+def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor:
     """Where a promise about a block, (programs, …), is not true. size: bytes of an element for pointers, else 1.
 
     Divisibility is promised of the first element of each run of neighbours, as Triton's axis analysis means it.
     """
     if x.ndim == 1:
-        return x % numbers[0] != 0 if promise == "tt.divisibility" else None
+        return x % numbers[0] != 0 if promise == "tt.divisibility" else torch.tensor([False])
     bad = torch.zeros(x.shape, dtype=torch.bool)
     for axis, promised in enumerate(numbers, start=1):
         if promised <= 1:
