@@ -302,6 +302,8 @@ def mapped(change: Callable, *given, numbers: bool = False):
         return number(change(*map(tensor, given)))
     if kind is torch.Tensor and all(type(each) is kind for each in given):
         return change(*given)
+    if {Affine, torch.Tensor} == {*map(type, given)}:  # an operation that makes a tensor made one of them
+        return mapped(change, *map(plain, given))
     if any(type(each) is not kind for each in given):
         raise Unlike
     if issubclass(kind, Kept):
