@@ -426,13 +426,10 @@ class Machine:
         return [p.flip(axis) for p in parts] if reverse else parts
 
     def _map(self, operation: Operation, on, parts: list, types, pack: int) -> Steps:
-        if pack > 1:
-            parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
+        parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
         found = yield from self._combined(operation.regions[0][0], parts, on)
-        if pack > 1:
-            found = [torch.stack(found[i : i + pack], dim=-1) for i in range(0, len(found), pack)]
-            found = [f.reshape(*f.shape[:-2], -1) for f in found]
-        return found
+        found = [torch.stack(found[i : i + pack], dim=-1) for i in range(0, len(found), pack)]
+        return [f.reshape(*f.shape[:-2], -1) for f in found]
 
     # --- what a program is -------------------------------------------------------------------------------
 
