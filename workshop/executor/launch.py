@@ -185,8 +185,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
     """
     launch = Launch(name or program.kernel.name, grid)
-    total = math.prod(grid)
-    numbers = torch.arange(total) if programs is None else programs
+    numbers = torch.arange(math.prod(grid)) if programs is None else programs
     facts = about(program)
     memory = Memory(launch, watch, numbers, pages)
     memory.only_addresses = only_addresses

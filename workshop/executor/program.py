@@ -225,7 +225,6 @@ TYPES |= {"get_void_ty": Type("void")}
 BRANCHES = {"branch", "cond_branch"}
 TERMINATORS = BRANCHES | {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
 REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
-_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
 
 
 def _like(position: int) -> Callable:
@@ -372,7 +371,7 @@ def part(operation: Operation, letter: str):
 def results(name: str, args) -> list[Type]:
     """The types of what the builder's method gives."""
     if name not in OPERATIONS:
-        raise Unsupported(_ONLY_HARDWARE.get(name, name))
+        raise Unsupported("inline assembly" if name == "inline_asm" else name)
     return OPERATIONS[name][1](*args)
 
 
