@@ -89,6 +89,14 @@ def test_counts_and_bytes():
     assert arguments["out_ptr"].bytes_stored == 4 * 900 and arguments["out_ptr"].bytes_loaded == 0
 
 
+def test_a_mask_that_all_programs_share_counts_for_each():
+    one = body("p = tl.program_id(0)", "tl.store(y + p, tl.load(x + p, mask=n > 3), mask=n > 3)", parameters="x, y, n")
+    with watch() as memory:
+        one[(8,)](torch.rand(8), torch.empty(8), 8)
+    (launch,) = memory.launches
+    assert (launch.loads, launch.stores, launch.masked_lanes) == (8, 8, 0)
+
+
 def test_several_launches_are_kept_apart():
     add, x, out = kernel(ADD), torch.rand(100), torch.empty(100)
     with watch() as memory:

@@ -411,7 +411,7 @@ class Memory:
         if self.watch.most and self.accesses > self.watch.most:
             raise TooLarge
         launch, kind = self.launch, access.kind
-        total = self.batch.numel() if access.on is None else int(access.on.sum())
+        total = self.batch.numel() if access.on is None else int(access.on.expand(self.batch.shape).sum())
         launch.loads += total * (kind == "load")
         launch.stores += total * (kind == "store")
         launch.atomics += total * (kind == "atomic")
