@@ -84,12 +84,12 @@ class Step:
     stays: whether it gives the same in each round of the loop whose body this is. rule: of values.SYMBOLIC. result:
     its only one. lanes: elements of its largest value.
 
-    made: the values of the block so far that may differ from round to round.
+    made: the values of the block so far that may differ from round to round. times: of facts.of_dots, or 0.
     """
 
     __slots__ = ("operation", "where", "control", "method", "ends", "given", "stays", "rule", "result", "does", "lanes")
 
-    def __init__(self, operation: Operation, made: set[Value]):
+    def __init__(self, operation: Operation, made: set[Value], times: int):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -97,7 +97,8 @@ class Step:
         self.ends = name in ir.TERMINATORS
         arguments = operation.args[3] if name == "extern_elementwise" else operation.args
         self.given = [(each, isinstance(each, Value)) for each in arguments]
-        self.rule, self.does = SYMBOLIC.get(name), None
+        self.rule = SYMBOLIC.get(name)
+        self.does = functools.partial(arithmetic.product_of_a_dot, times) if times else None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
         self.stays = pure and made.isdisjoint(values(arguments))
@@ -206,10 +207,7 @@ class Machine:
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
             made = set(block.arguments)
-            facts.steps[block] = [Step(operation, made) for operation in block.operations]
-            for step in facts.steps[block]:
-                if times := facts.of_dots.get(step.operation):
-                    step.rule, step.does = None, functools.partial(arithmetic.product_of_a_dot, times)
+            facts.steps[block] = [Step(each, made, facts.of_dots.get(each, 0)) for each in block.operations]
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
