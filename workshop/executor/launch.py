@@ -202,12 +202,8 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     size = 1 if in_turns else MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
     batches = torch.arange(numbers.numel(), dtype=torch.int32).split(size)
     machines = (Machine(program, memory, grid, batch) for batch in batches)
-    if in_turns:
-        _in_turns(memory, [*machines], given)
-        return launch
-    for machine in machines:
-        for _ in machine.start(given):
-            pass
+    for together in [[*machines]] if in_turns else ([machine] for machine in machines):
+        _in_turns(memory, together, given)
     return launch
 
 
@@ -233,8 +229,8 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
-    """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
-    waiting = [(machine, machine.start(given)) for machine in machines]
+    """Run programs that may wait for one another: one at a time, the next one wherever one has to wait."""
+    waiting = [(machine, machine.function(machine.program.kernel, given, None)) for machine in machines]
     while waiting:
         before, still = memory.changes, []
         for machine, steps in waiting:

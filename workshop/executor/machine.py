@@ -142,11 +142,6 @@ class Machine:
             self.ids += (rest % size if size > 1 else 0,)
             rest = rest // size
 
-    def start(self, arguments: list) -> Steps:
-        """Run the programs. Each step ends where a program waits for others, and the next one needs memory.batch."""
-        self.memory.batch = self.batch
-        return self.function(self.program.kernel, arguments, None)
-
     # --- values -----------------------------------------------------------------------------------------
 
     def known(self, value: Value):
@@ -172,7 +167,10 @@ class Machine:
     # --- functions, blocks, branches --------------------------------------------------------------------
 
     def function(self, function: Function, arguments: list, on) -> Steps:
-        """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
+        """Runs a function: blocks, and the branches between them that an early return makes. Returns its values.
+
+        Each step ends where a program waits for others, and the next one needs memory.batch.
+        """
         blocks = function.blocks
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
