@@ -97,6 +97,14 @@ def test_a_mask_that_all_programs_share_counts_for_each():
     assert (launch.loads, launch.stores, launch.masked_lanes) == (8, 8, 0)
 
 
+@pytest.mark.parametrize("atomic", ["tl.atomic_add(x, 0)", "if i == 5: tl.atomic_add(x, 1)"])
+def test_a_loop_that_counts_is_no_wait(atomic):
+    """It holds an atomic, which changes nothing for some rounds."""
+    one, x = body("i = 0", "while i < n:", f"    {atomic}", "    i += 1", parameters="x, n"), torch.zeros(1).int()
+    one[(2,)](x, 8)
+    assert int(x) == (2 if "5" in atomic else 0)
+
+
 def test_several_launches_are_kept_apart():
     add, x, out = kernel(ADD), torch.rand(100), torch.empty(100)
     with watch() as memory:

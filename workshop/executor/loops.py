@@ -64,6 +64,15 @@ class Rounds:
             alike = not (go & ~same).any() and all(map(torch.equal, self.memory.contents(), self.contents))
         return same if alike else None
 
+    def moved(self, old: list, new: list) -> bool:
+        """Whether a round has changed a value that the loop goes on by."""
+        try:
+            for number in self.numbers:
+                compare(old[number], new[number])
+        except Unlike:
+            return True
+        return False
+
     def why(self, code: str) -> str:
         """Why the loop never ends. code: its line."""
         asked = " or ".join(_names(code)) or "what its condition asks for"

@@ -355,18 +355,19 @@ class Machine:
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
         before, body = (region[0] for region in operation.regions)
-        rounds = None if operation in self.facts.waits else Rounds(self.facts.deciding(operation), self.memory)
-        where = self.where
+        rounds, where = Rounds(self.facts.deciding(operation), self.memory), self.where
+        waits = operation in self.facts.waits
         for turn in itertools.count(1):
             go, *given = (yield from self.block(before, carried, on, turn > 1))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             self.where = where
-            if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
+            if not waits and (endless := rounds.repeated(carried, go)) is not None:
                 self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
-            carried = yield from self._round(body, given, given, go, on, turn)
-            if rounds is None:
+            old, carried = carried, (yield from self._round(body, given, given, go, on, turn))
+            if waits:
+                self.memory.changes += rounds.moved(old, carried)  # such as a counter of tries
                 yield
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
