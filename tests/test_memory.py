@@ -89,6 +89,22 @@ def test_counts_and_bytes():
     assert arguments["out_ptr"].bytes_stored == 4 * 900 and arguments["out_ptr"].bytes_loaded == 0
 
 
+def test_a_mask_that_all_programs_share_counts_for_each():
+    one = body("p = tl.program_id(0)", "tl.store(y + p, tl.load(x + p, mask=n > 3), mask=n > 3)", parameters="x, y, n")
+    with watch() as memory:
+        one[(8,)](torch.rand(8), torch.empty(8), 8)
+    (launch,) = memory.launches
+    assert (launch.loads, launch.stores, launch.masked_lanes) == (8, 8, 0)
+
+
+@pytest.mark.parametrize("atomic", ["tl.atomic_add(x, 0)", "if i == 5: tl.atomic_add(x, 1)"])
+def test_a_loop_that_counts_is_no_wait(atomic):
+    """It holds an atomic, which changes nothing for some rounds."""
+    one, x = body("i = 0", "while i < n:", f"    {atomic}", "    i += 1", parameters="x, n"), torch.zeros(1).int()
+    one[(2,)](x, 8)
+    assert int(x) == (2 if "5" in atomic else 0)
+
+
 def test_several_launches_are_kept_apart():
     add, x, out = kernel(ADD), torch.rand(100), torch.empty(100)
     with watch() as memory:

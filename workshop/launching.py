@@ -25,14 +25,14 @@ MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
     install_stand_in()
-    JITFunction.run = executor.Run(run)
+    JITFunction.run = executor.method(run)
 
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
     """The same for the launches of a block, also on a machine with a GPU."""
     before = vars(JITFunction)["run"]
-    if isinstance(before, executor.Run):
+    if isinstance(before, property):
         yield
         return
     install()

@@ -466,12 +466,7 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
     """(..., rows, K) factors from (..., rows, groups)."""
     if scale is None:
         return torch.ones(1, 1)
-    if scale.is_floating_point():
-        factor = scale.float()
-    else:
-        exponent = zero_extended(scale)
-        power = (exponent - 127 + 1023 << 52).view(torch.float64).float()  # 2**-127 is a denormal of float32
-        factor = torch.where(exponent == 255, float("nan"), power)
+    factor = (scale if scale.is_floating_point() else scale.view(torch.float8_e8m0fnu)).float()
     return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)
 
 
@@ -480,11 +475,9 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
 
 def histogram(x: Tensor, bins: int, mask: Tensor | None, type: Type) -> Tensor:
     """x (P, N) of integers -> (P, bins) int32. Counts modulo `bins`, as a card does."""
-    if mask is not None:
-        x, mask = torch.broadcast_tensors(x, mask)
+    x, mask = torch.broadcast_tensors(x, torch.ones(()) if mask is None else mask)
     counts = torch.zeros(x.shape[0], bins, dtype=type.dtype)
-    ones = torch.ones((), dtype=type.dtype).expand(x.shape) if mask is None else mask.to(type.dtype)
-    return counts.scatter_add_(1, zero_extended(x) % bins, ones)
+    return counts.scatter_add_(1, zero_extended(x) % bins, mask.to(type.dtype))
 
 
 def gather(source: Tensor, index: Tensor, axis: int, type: Type) -> Tensor:

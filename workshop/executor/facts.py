@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import triton
 
 from . import program as ir
-from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, operations_in, part, values
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Value, operations_in, part, values
 
 # Triton 3.4 to 3.7 make a tl.dot of tl.sum(x[:, :, None] * y[None, :, :], axis=1), if both lengths of the result are at
 # least LEAST_OF_A_DOT, and round float32 to TF32 there (lib/Dialect/Triton/Transforms/Combine.cpp). Later ones do not.
@@ -25,49 +25,40 @@ class Facts:
     """What holds for every launch of a Program.
 
     written: numbers of the kernel's arguments that a store may reach. waits: operations that read memory until another
-    program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
-    accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
-    largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
-    program slice of all addresses and masks: the operations that decide which elements are touched.
-    of_dots: products of float32 of which a compiler makes tl.dot, with TF32; how often each is added.
-    steps, constants: what a Machine has prepared of the blocks, and the constants as they are kept.
+    program changes it. combines: by reduction, the name of the one operation that it does, or "". narrowest: bytes
+    of the smallest element that a pointer is cast to; 8 without one. largest: elements of the largest block. holders:
+    loops, conditions and calls with an access inside. needed: the program slice of all addresses and masks: the
+    operations that decide which elements are touched. of_dots: products of float32 of which a compiler makes tl.dot,
+    with TF32; how often each is added. steps, constants: what a Machine has prepared of the blocks, and the constants
+    as they are kept.
     """
 
     def __init__(self, program: Program):
-        self.program = program
-        operations = list(program.operations())
-        self.waits = {o for o in operations if o.name == "while_op" and _has(o, ATOMICS)}
-        self.waits |= {o for o in operations if o.name == "atomic_poll"}
-        self.combines = {o: combine_of(o) for o in operations if o.name == "reduce"}
-        self.sources = sources_of(program)
+        self.operations = operations = list(program.operations())
+        self.waits = {o for o in operations if o.name == "atomic_poll" or o.name == "while_op" and _has(o, ATOMICS)}
+        self.combines = {o: _only_operation(o.regions[0][0]) for o in operations if o.name == "reduce"}
+        self.sources = _sources_of(operations)
         kinds = "pointer", "descriptor"
         made_of = {value: [v for v in given if v.type.scalar.kind in kinds] for value, given in self.sources.items()}
-        arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
-        touched = {o: reached([part(o, "p")], made_of) for o in operations if o.name in ACCESSES}
-        # The pointers that nothing in the program makes, and that an access may come from.
-        origins = {o: {value for value in found if not made_of.get(value)} for o, found in touched.items()}
-        stored = set().union(*(found for o, found in origins.items() if o.name in STORES))
-        self.written = {arguments[value] for value in stored if value in arguments}
-        loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
-        meet = sum(not stored.isdisjoint(found) for found in origins.values())
-        self.marks = meet > 1 or loops or any(o.name in ATOMICS for o in operations)
+        stored = reached([part(o, "p") for o in operations if o.name in STORES], made_of)
+        self.written = {number for number, value in enumerate(program.kernel.entry.arguments) if value in stored}
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
-        self.of_dots = products_of_dots(program, self.sources)
+        self.of_dots = self._products_of_dots(program) if SUMS_ARE_ROUNDED and "fadd" in self.combines.values() else {}
 
     @functools.cached_property
     def holders(self) -> set[Operation]:
-        return {o for o in self.program.operations() if _has(o, ACCESSES)}
+        return {o for o in self.operations if _has(o, ACCESSES)}
 
     @functools.cached_property
     def deciders(self) -> dict[Value, list[Value]]:
         """`sources`, and the conditions that decide which of them it is."""
         found = {value: list(given) for value, given in self.sources.items()}
-        for each in self.program.operations():
-            for value in (*each.results, *(v for r in each.regions for b in r.blocks for v in b.arguments)):
+        for each in self.operations:
+            for value in (*each.results, *(v for r in each.regions for b in r for v in b.arguments)):
                 found.setdefault(value, []).extend(conditions(each))
         return found
 
@@ -75,98 +66,88 @@ class Facts:
     def _kept(self) -> set[Operation]:
         """Accesses, what holds them, and `while` loops, which may never end."""
         kept = {"while_op", *ACCESSES}
-        return {o for o in self.program.operations() if o.name in kept or _has(o, kept)}
+        return {o for o in self.operations if o.name in kept or _has(o, kept)}
 
     @functools.cached_property
     def deciding_values(self) -> set[Value]:
         """The values that decide which elements are touched."""
-        operations = list(self.program.operations())
-        wanted = [v for o in operations if o in self._kept or o.name == "cond_branch" for v in conditions(o)]
-        for each in operations:
+        wanted = [v for o in self.operations if o in self._kept or o.name == "cond_branch" for v in conditions(o)]
+        for each in self.operations:
             if each.name in ACCESSES:  # all but what is stored, or stands in lanes that are switched off
                 letters = ir.OPERATIONS[each.name][0][0]
                 wanted += values([arg for letter, arg in zip(letters, each.args) if letter not in "we"])
         found = reached(wanted, self.deciders)
-        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found]
+        loads = [o for o in self.operations if o.name == "masked_load" and o.results[0] in found]
         return found | reached(values([part(o, "e") for o in loads]), self.deciders)
 
     @functools.cached_property
     def needed(self) -> set[Operation]:
         """And scalars that a kernel asserts or assumes, if they follow from no tensor."""
-        operations = list(self.program.operations())
-        says = [o for o in operations if o.name in ("assert", "assume") and not o.args[0].type.shape]
+        says = [o for o in self.operations if o.name in ("assert", "assume") and not o.args[0].type.shape]
         said = {o: reached(o.args[:1], self.deciders) for o in says}
-        read = {result for o in operations if o.name in ACCESSES for result in o.results}
+        read = {result for o in self.operations if o.name in ACCESSES for result in o.results}
         said = {o: found for o, found in said.items() if found.isdisjoint(read)}
         found = self.deciding_values.union(*said.values())
-        return self._kept | said.keys() | {o for o in operations if not found.isdisjoint(o.results)}
+        return self._kept | said.keys() | {o for o in self.operations if not found.isdisjoint(o.results)}
 
     def deciding(self, loop: Operation) -> tuple[list[int], bool]:
         """What a `while` loop goes on by: numbers of the values that it carries, and whether it reads memory."""
         found = reached(conditions(loop), self.deciders)
-        carried = loop.regions[0].blocks[0].arguments
-        reads = any(each.name in ACCESSES and not found.isdisjoint(each.results) for each in inner(loop))
+        carried = loop.regions[0][0].arguments
+        reads = any(each.name in ACCESSES and not found.isdisjoint(each.results) for each in _inner(loop))
         return [number for number, value in enumerate(carried) if value in found], reads
 
     @functools.cached_property
     def unfilled(self) -> dict[Value, list[Operation]]:
         """By value that a store writes, the masked loads without `other` that it follows from."""
-        stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
-        loads = [o for o in self.program.operations() if o.name == "masked_load" and part(o, "e") is None]
+        stores = [o for o in self.operations if o.name in ("store", "masked_store")]
+        loads = [o for o in self.operations if o.name == "masked_load" and part(o, "e") is None]
         made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
 
-def combine_of(reduction: Operation) -> str:
-    """The name of the operation on its two arguments that the combine function consists of; "" if it does more."""
-    return _only_operation(reduction.regions[0].blocks[0])
+    def _products_of_dots(self, program: Program) -> dict[Operation, int]:
+        """The factors have two axes, and one more: behind those of the first, before those of the second."""
+        called = (value for each in program.functions.values() for value in each.entry.arguments)
+        passed = {value: self.sources.get(value, []) for value in called}  # compilers inline functions
+        sums = [o.args[0][0] for o, name in self.combines.items() if o.args[1] == 1 and name == "fadd"]
+        summed = reached(sums, passed)
+        made = {o.results[0]: o for o in self.operations if o.name in ("broadcast", "expand_dims")}
+
+        def maker(value: Value) -> Operation | None:
+            while len(given := passed.get(value, ())) == 1:
+                (value,) = given
+            return made.get(value)
+
+        found = {}
+        for each in self.operations:
+            if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
+                added = [(o := maker(factor)) and maker(o.args[0]) for factor in each.args]
+                axes = [o and o.args[1] for o in added]
+                shape = each.results[0].type.shape
+                if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
+                    found[each] = max(MULTIPLIED // shape[1], 1)
+        return found
 
 
 def _only_operation(body: Block) -> str:
+    """The name of the operation on its two arguments that a combine function consists of; "" if it does more."""
     first = body.operations[0]
     if len(body.operations) != 2 or values(first.args) != body.arguments:
         return ""
     if first.name != "call":
         return first.name
-    blocks = first.args[0].region.blocks
+    blocks = first.args[0].blocks
     return _only_operation(blocks[0]) if len(blocks) == 1 else ""
 
 
-def products_of_dots(program: Program, sources: dict[Value, list[Value]]) -> dict[Operation, int]:
-    """See Facts. The factors have two axes, and one more: behind those of the first, before those of the second."""
-    operations = list(program.operations())
-    sums = [o.args[0][0] for o in operations if o.name == "reduce" and o.args[1] == 1 and combine_of(o) == "fadd"]
-    if not sums or not SUMS_ARE_ROUNDED:
-        return {}
-    called = (value for each in program.functions.values() for value in each.entry.arguments)
-    passed = {value: sources.get(value, []) for value in called}  # compilers put functions in the place of their calls
-    summed = reached(sums, passed)
-    made = {o.results[0]: o for o in operations if o.name in ("broadcast", "expand_dims")}
-
-    def maker(value: Value) -> Operation | None:
-        while len(given := passed.get(value, ())) == 1:
-            (value,) = given
-        return made.get(value)
-
-    found = {}
-    for each in operations:
-        if each.name == "fmul" and each.results[0] in summed and each.results[0].type.scalar.name == "f32":
-            added = [(o := maker(factor)) and maker(o.args[0]) for factor in each.args]
-            axes = [o and o.args[1] for o in added]
-            shape = each.results[0].type.shape
-            if len(shape) == 3 and axes == [2, 0] and min(shape[0], shape[2]) >= LEAST_OF_A_DOT:
-                found[each] = max(MULTIPLIED // shape[1], 1)
-    return found
-
-
 def _has(operation: Operation, names: set[str]) -> bool:
-    return any(each.name in names for each in inner(operation))
+    return any(each.name in names for each in _inner(operation))
 
 
-def inner(operation: Operation) -> Iterator[Operation]:
+def _inner(operation: Operation) -> Iterator[Operation]:
     """All operations in the regions of one, or in the function that it calls."""
-    for region in operation.bodies:
-        yield from operations_in(region, calls=True)
+    return operations_in(operation.bodies, calls=True)
 
 
 def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[Value]:
@@ -180,15 +161,15 @@ def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[V
     return found
 
 
-def handed_on(region: Region) -> list[Value]:
+def handed_on(region: list[Block]) -> list[Value]:
     """The values that a region hands on."""
-    return values(region.blocks[-1].operations[-1].args) if region.blocks and region.blocks[-1].operations else []
+    return values(region[-1].operations[-1].args) if region and region[-1].operations else []
 
 
 def conditions(operation: Operation) -> list[Value]:
     """The values that decide which of its blocks an operation runs, or how often."""
     if operation.name == "call":
-        ends = [block.operations[-1] for block in operation.args[0].region.blocks]
+        ends = [block.operations[-1] for block in operation.args[0].blocks]
         return [value for each in ends if each.name == "cond_branch" for value in conditions(each)]
     if operation.name == "while_op":
         return handed_on(operation.regions[0])[:1]
@@ -196,7 +177,7 @@ def conditions(operation: Operation) -> list[Value]:
     return operation.args[places.get(operation.name, slice(0))]
 
 
-def sources_of(program: Program) -> dict[Value, list[Value]]:
+def _sources_of(operations: list[Operation]) -> dict[Value, list[Value]]:
     """Each value, and those that it is made of: of a loop's variable, its first value and that of each step."""
     found: dict[Value, list[Value]] = {}
 
@@ -204,23 +185,23 @@ def sources_of(program: Program) -> dict[Value, list[Value]]:
         for number, value in enumerate(made):
             found.setdefault(value, []).extend(each[number] for each in given if number < len(each))
 
-    for each in program.operations():
+    for each in operations:
         if each.name == "for_op":
-            initial, body = each.args[3], each.regions[0].blocks[0]
+            initial, body = each.args[3], each.regions[0][0]
             found.setdefault(body.arguments[0], []).extend(each.args[:3])
             comes(body.arguments[1:], initial, handed_on(each.regions[0]))
             comes(each.results, initial, handed_on(each.regions[0]))
         elif each.name == "while_op":
             tested = handed_on(each.regions[0])[1:]
-            comes(each.regions[0].blocks[0].arguments, each.args[1], handed_on(each.regions[1]))
-            comes(each.regions[1].blocks[0].arguments, tested)
+            comes(each.regions[0][0].arguments, each.args[1], handed_on(each.regions[1]))
+            comes(each.regions[1][0].arguments, tested)
             comes(each.results, tested)
         elif each.name == "if_op":
             comes(each.results, *map(handed_on, each.regions))
         elif each.name == "call":
             function = each.args[0]
             comes(function.entry.arguments, each.args[1])
-            comes(each.results, *(values(b.operations[-1].args) for b in function.region.blocks))
+            comes(each.results, *(values(b.operations[-1].args) for b in function.blocks))
         elif each.name in ("branch", "cond_branch"):
             for block in (arg for arg in each.args if isinstance(arg, Block)):
                 comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
@@ -259,12 +240,12 @@ class Unused:
 
 def unused(program: Program, labels: list[str]) -> list[Unused]:
     """labels: the names of the kernel's arguments that are no constants, in their order."""
-    operations = list(program.operations())
+    facts = about(program)
+    operations, sources = facts.operations, facts.sources
     if not any(each.name in STORES for each in operations):
         return []  # nothing is used
     effects = [value for each in operations if each.name in EFFECTS for value in values(each.args)]
     effects += [value for each in operations for value in conditions(each)]
-    sources = sources_of(program)
     live = reached(effects, sources)  # what an effect or the course of the kernel depends on
     named = {value for each in operations for value in values(each.args)}
     made = {result: each for each in operations for result in each.results}
@@ -275,14 +256,13 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     found += _masks(operations, made)
     found += _products(operations, sources, made, dict(zip(program.kernel.entry.arguments, labels)))
     found += _in_half(operations)
-    dots = products_of_dots(program, sources)
-    found += [Unused("dot", each.location.line, str(times)) for each, times in dots.items()]
+    found += [Unused("dot", each.location.line, str(times)) for each, times in facts.of_dots.items()]
     return list(dict.fromkeys(found))
 
 
 def _loops(operations: list[Operation], live: set[Value], named: set[Value], made: dict) -> Iterator[Unused]:
     for loop in (each for each in operations if each.name == "for_op"):
-        body = loop.regions[0].blocks[0]
+        body = loop.regions[0][0]
         walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
         if body.arguments[0] not in named and loop.location.line and not walks:
             yield Unused("loop", loop.location.line)
@@ -296,16 +276,13 @@ def _loops(operations: list[Operation], live: set[Value], named: set[Value], mad
 def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unused]:
     """Lines that compute what nothing uses, on which no other such line builds."""
     at = {result: each.location.line for each in operations if not each.regions for result in each.results}
-    lines = {line: True for line in at.values() if line}
-    for value, line in at.items():
-        lines[line] = lines.get(line, True) and value not in live
+    wanted = {0} | {line for value, line in at.items() if value in live}
     for each in operations:
         if not each.results or each.regions:
-            lines[each.location.line] = False
-        for value in values(each.args) if each.name not in ("yield_op", "ret") else ():
-            if each.location.line != at.get(value):
-                lines[at.get(value, 0)] = False
-    yield from (Unused("line", line) for line in sorted(lines) if line and lines[line])
+            wanted.add(each.location.line)
+        if each.name not in ("yield_op", "ret"):
+            wanted |= {at.get(value, 0) for value in values(each.args)} - {each.location.line}
+    yield from (Unused("line", line) for line in sorted(set(at.values()) - wanted))
 
 
 def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterator[Unused]:
@@ -321,10 +298,10 @@ def _masks(operations: list[Operation], made: dict[Value, Operation]) -> Iterato
 
 def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     """The axes of a block along which a value may differ."""
-    shape = value.type.shape
-    each = made.get(value)
+    shape, each = value.type.shape, made.get(value)
+    everywhere = {axis for axis, size in enumerate(shape) if size > 1}
     if each is None:  # a constant, or the argument of a loop
-        return set() if value.constant or not shape else {axis for axis, size in enumerate(shape) if size > 1}
+        return set() if value.constant else everywhere
     if each.name == "splat":
         return set()
     if each.name == "broadcast":
@@ -333,7 +310,7 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
         return {axis + (axis >= each.args[1]) for axis in _varies(each.args[0], made)}
     parts = [part for part in values(each.args) if part.type.shape == shape]
     if each.regions or each.name in ("make_range", "call") or len(parts) != len(values(each.args)):
-        return {axis for axis, size in enumerate(shape) if size > 1}
+        return everywhere
     return set().union(*(_varies(part, made) for part in parts))
 
 

@@ -99,7 +99,7 @@ def _element(name: str) -> Callable:
 
 
 def _body(number: int) -> Callable:
-    return lambda self, *_: self.regions[number].blocks[0]
+    return lambda self, *_: self.regions[number][0]
 
 
 def _always(result) -> Callable:
@@ -147,15 +147,12 @@ class Operation(ir.Operation):
         self.attributes[name] = _argument(value)
 
 
-class Region(ir.Region):
-    __slots__ = ()
-
-    def size(self):
-        return len(self.blocks)
+class Region(list):
+    size = list.__len__
 
     def push_back(self, block):
         block.region = self
-        self.blocks.append(block)
+        self.append(block)
 
 
 class Block(ir.Block):
@@ -175,8 +172,8 @@ class Block(ir.Block):
         return bool(self.operations) and self.operations[-1].name in TERMINATORS
 
     def erase(self):
-        if self.region is not None and self in self.region.blocks:
-            self.region.blocks.remove(self)
+        if self.region is not None and self in self.region:
+            self.region.remove(self)
 
     def merge_block_before(self, other):
         other.operations[:0] = self.operations
@@ -186,7 +183,7 @@ class Block(ir.Block):
 
 class Function(ir.Function):
     def add_entry_block(self):
-        return Block(self.region, map(Handle, self.type.parts[0]))
+        return Block(self.blocks, map(Handle, self.type.parts[0]))
 
     def args(self, number):
         return self.entry.arg(number)
@@ -218,20 +215,20 @@ class Module(ir.Program):
     def finish(self) -> ir.Program:
         """The program as data: aliases resolved."""
         for function in self.functions.values():
-            _remove_unreached(function.region)
+            _remove_unreached(function.blocks)
         for operation in self.operations():
             operation.args = [_resolved(arg) for arg in operation.args]
             operation.results = [getattr(result, "kept", result) for result in operation.results]
         return ir.Program(dict(self.functions))
 
 
-def _remove_unreached(region: Region) -> None:
+def _remove_unreached(blocks: list[Block]) -> None:
     """Removes the blocks that nothing branches to, such as the one behind a return."""
-    found = region.blocks[:1]
+    found = blocks[:1]
     for block in found:
         if block.has_terminator():
             found += [each for each in block.operations[-1].args if isinstance(each, Block) and each not in found]
-    region.blocks[:] = [block for block in region.blocks if block in found]
+    blocks[:] = [block for block in blocks if block in found]
 
 
 def _resolved(arg):

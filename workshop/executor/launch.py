@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -151,17 +151,9 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
     return (*map(operator.index, grid), 1, 1)[:3]
 
 
-class Run:
-    """The method `run` of a kernel. Triton 3.5 and older give each kernel one of its own, which this hides."""
-
-    def __init__(self, run):
-        self.run = run
-
-    def __get__(self, kernel, kind=None):
-        return self if kernel is None else functools.partial(self.run, kernel)
-
-    def __set__(self, kernel, value):
-        pass
+def method(run: Callable) -> property:
+    """`run` as that of all kernels. Triton 3.5 and older give each kernel one of its own, which this hides."""
+    return property(lambda kernel: functools.partial(run, kernel), lambda kernel, value: None)
 
 
 # --- execution ---------------------------------------------------------------------------------------------
@@ -193,10 +185,9 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
     """
     launch = Launch(name or program.kernel.name, grid)
-    total = math.prod(grid)
-    numbers = torch.arange(total) if programs is None else programs
+    numbers = torch.arange(math.prod(grid)) if programs is None else programs
     facts = about(program)
-    memory = Memory(launch, watch, numbers, facts.marks, pages)
+    memory = Memory(launch, watch, numbers, pages)
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
@@ -211,12 +202,8 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     size = 1 if in_turns else MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
     batches = torch.arange(numbers.numel(), dtype=torch.int32).split(size)
     machines = (Machine(program, memory, grid, batch) for batch in batches)
-    if in_turns:
-        _in_turns(memory, [*machines], given)
-        return launch
-    for machine in machines:
-        for _ in machine.start(given):
-            pass
+    for together in [[*machines]] if in_turns else ([machine] for machine in machines):
+        _in_turns(memory, together, given)
     return launch
 
 
@@ -242,8 +229,8 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
-    """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
-    waiting = [(machine, machine.start(given)) for machine in machines]
+    """Run programs that may wait for one another: one at a time, the next one wherever one has to wait."""
+    waiting = [(machine, machine.function(machine.program.kernel, given, None)) for machine in machines]
     while waiting:
         before, still = memory.changes, []
         for machine, steps in waiting:

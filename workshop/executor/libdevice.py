@@ -65,12 +65,6 @@ def _norm(*parts: Tensor, inverse: bool = False) -> Tensor:
     return torch.where(sizes.isinf().any(0), 0.0 if inverse else math.inf, length)
 
 
-def _ilogb(x: Tensor) -> Tensor:
-    limits = torch.iinfo(torch.int32)
-    exponent = torch.where(x.isinf(), limits.max, torch.frexp(x).exponent - 1)
-    return torch.where((x == 0) | x.isnan(), limits.min, exponent)
-
-
 def _bit_length(x: Tensor) -> Tensor:
     """Of unsigned integers."""
     low, high = (torch.frexp((half & 0xFFFFFFFF).double()).exponent for half in (x.long(), x.long() >> 32))
@@ -82,10 +76,10 @@ def _byte_perm(x: Tensor, y: Tensor, selector: Tensor) -> Tensor:
     return sum(((both >> (selector.long() >> 4 * i & 7) * 8) & 255) << 8 * i for i in range(4))
 
 
-def _popc(x: Tensor, reverse: bool = False) -> Tensor:
-    """The sum of the bits; reverse: of the bits in the opposite order, each in its place."""
-    places = range(8 * x.dtype.itemsize)
-    return sum(((x >> i & 1) << (places[-1 - i] if reverse else 0) for i in places), torch.zeros_like(x))
+def _brev(x: Tensor) -> Tensor:
+    """The bits in the opposite order."""
+    last = 8 * x.dtype.itemsize - 1
+    return sum(((x >> i & 1) << last - i for i in range(last + 1)), torch.zeros_like(x))
 
 
 def _mulhi(x: Tensor, y: Tensor) -> Tensor:
@@ -111,13 +105,14 @@ FUNCTIONS |= {
     "erfcinv": lambda x: torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5)),
     "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2, "normcdfinv": torch.special.ndtri,
     "exp10": lambda x: torch.pow(10.0, x), "powi": torch.pow, "pown": torch.pow,
-    "tgamma": lambda x: by_c("tgamma")(x), "logb": lambda x: by_c("logb")(x), "ilogb": _ilogb,
+    "tgamma": lambda x: by_c("tgamma")(x), "logb": lambda x: by_c("logb")(x),
+    "ilogb": lambda x: saturated(by_c("logb")(x), torch.int32),
     **dict.fromkeys(["norm3d", "norm4d"], _norm),
     **dict.fromkeys(["rhypot", "rnorm3d", "rnorm4d"], lambda *parts: _norm(*parts, inverse=True)),
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),
     "ldexp": by_numpy(np.ldexp, 2), "scalbn": by_numpy(np.ldexp, 2),
     "clz": lambda x: 8 * x.dtype.itemsize - _bit_length(x), "ffs": lambda x: _bit_length(x & -x),
-    "popc": _popc, "brev": lambda x: _popc(x, reverse=True),
+    "popc": lambda x: torch.from_numpy(np.bitwise_count(unsigned(x))), "brev": _brev,
     "byte_perm": _byte_perm, "mul24": lambda x, y: (x.long() << 40 >> 40) * (y.long() << 40 >> 40),
     "umul24": lambda x, y: (x.long() & 0xFFFFFF) * (y.long() & 0xFFFFFF),
     "sad": lambda x, y, z: (x.long() - y.long()).abs() + z,

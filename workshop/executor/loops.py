@@ -10,13 +10,12 @@ do, the guess is right, by induction.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
 import torch
 
 from .arithmetic import equal
 from .memory import Memory
-from .values import UNKNOWN, Affine, Unlike, View, mapped, of, plain, tensor
+from .values import UNKNOWN, Unlike, View, mapped, of, plain, tensor
 
 MOST_TOGETHER = 1 << 17  # rounds of all programs
 LIKE_ONE = 1 << 12  # so many take about as long as one round does by itself, and count as one
@@ -64,6 +63,15 @@ class Rounds:
         if alike and self.reads:  # what one program changes, another may read
             alike = not (go & ~same).any() and all(map(torch.equal, self.memory.contents(), self.contents))
         return same if alike else None
+
+    def moved(self, old: list, new: list) -> bool:
+        """Whether a round has changed a value that the loop goes on by."""
+        try:
+            for number in self.numbers:
+                compare(old[number], new[number])
+        except Unlike:
+            return True
+        return False
 
     def why(self, code: str) -> str:
         """Why the loop never ends. code: its line."""
@@ -128,20 +136,13 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
             return of(new, programs) + of(by, programs) * rounds.to(new.dtype)
         return of(_alike(old, new), programs)
 
-    return _of_both(grown, old, new)
+    return mapped(grown, old, new)
 
 
 def compare(guess, found) -> None:
     """Raises Unlike where a guess is not what was found."""
     if guess is not found:
-        _of_both(_alike, guess, found)
-
-
-def _of_both(change: Callable, one, other):
-    """`mapped`. A number that an operation gave as a tensor is as good as another one."""
-    if isinstance(one, Affine) != isinstance(other, Affine):
-        one, other = plain(one), plain(other)
-    return mapped(change, one, other)
+        mapped(_alike, guess, found)
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

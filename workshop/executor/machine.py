@@ -84,12 +84,12 @@ class Step:
     stays: whether it gives the same in each round of the loop whose body this is. rule: of values.SYMBOLIC. result:
     its only one. lanes: elements of its largest value.
 
-    made: the values of the block so far that may differ from round to round.
+    made: the values of the block so far that may differ from round to round. times: of facts.of_dots, or 0.
     """
 
     __slots__ = ("operation", "where", "control", "method", "ends", "given", "stays", "rule", "result", "does", "lanes")
 
-    def __init__(self, operation: Operation, made: set[Value]):
+    def __init__(self, operation: Operation, made: set[Value], times: int):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -97,7 +97,8 @@ class Step:
         self.ends = name in ir.TERMINATORS
         arguments = operation.args[3] if name == "extern_elementwise" else operation.args
         self.given = [(each, isinstance(each, Value)) for each in arguments]
-        self.rule, self.does = SYMBOLIC.get(name), None
+        self.rule = SYMBOLIC.get(name)
+        self.does = functools.partial(arithmetic.product_of_a_dot, times) if times else None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
         self.stays = pure and made.isdisjoint(values(arguments))
@@ -141,11 +142,6 @@ class Machine:
             self.ids += (rest % size if size > 1 else 0,)
             rest = rest // size
 
-    def start(self, arguments: list) -> Steps:
-        """Run the programs. Each step ends where a program waits for others, and the next one needs memory.batch."""
-        self.memory.batch = self.batch
-        return self.function(self.program.kernel, arguments, None)
-
     # --- values -----------------------------------------------------------------------------------------
 
     def known(self, value: Value):
@@ -171,8 +167,11 @@ class Machine:
     # --- functions, blocks, branches --------------------------------------------------------------------
 
     def function(self, function: Function, arguments: list, on) -> Steps:
-        """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
-        blocks = function.region.blocks
+        """Runs a function: blocks, and the branches between them that an early return makes. Returns its values.
+
+        Each step ends where a program waits for others, and the next one needs memory.batch.
+        """
+        blocks = function.blocks
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
         while waiting:
@@ -206,10 +205,7 @@ class Machine:
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
             made = set(block.arguments)
-            facts.steps[block] = [Step(operation, made) for operation in block.operations]
-            for step in facts.steps[block]:
-                if times := facts.of_dots.get(step.operation):
-                    step.rule, step.does = None, functools.partial(arithmetic.product_of_a_dot, times)
+            facts.steps[block] = [Step(each, made, facts.of_dots.get(each, 0)) for each in block.operations]
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
@@ -228,7 +224,7 @@ class Machine:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
-                found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
+                found = step.compute(given, self._too_many(step.lanes))
                 if isinstance(found, torch.Tensor) and self.where:
                     given = [*map(plain, given)]
                     found = arithmetic.marked(found, given, self.where.line, operation.name)
@@ -280,7 +276,7 @@ class Machine:
     def do_if_op(self, operation: Operation, on, types, condition, _) -> Steps:
         choice = self._condition(self.known(condition), on)
         yes, no = _both(choice, on), _both(~choice, on)
-        then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
+        then, other = (region[0] if region else Block() for region in operation.regions)
         if not no.any():
             return (yield from self.block(then, [], on))[1]
         if not yes.any():
@@ -308,7 +304,7 @@ class Machine:
         index, high, step = self.numbers([low, high, step])
         carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
-        body, where = operation.regions[0].blocks[0], self.where
+        body, where = operation.regions[0][0], self.where
         for turn in itertools.count(1):
             go = _before(index, high, step)
             if not isinstance(go, bool):
@@ -358,19 +354,20 @@ class Machine:
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
-        before, body = (region.blocks[0] for region in operation.regions)
-        rounds = None if operation in self.facts.waits else Rounds(self.facts.deciding(operation), self.memory)
-        where = self.where
+        before, body = (region[0] for region in operation.regions)
+        rounds, where = Rounds(self.facts.deciding(operation), self.memory), self.where
+        waits = operation in self.facts.waits
         for turn in itertools.count(1):
             go, *given = (yield from self.block(before, carried, on, turn > 1))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             self.where = where
-            if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
+            if not waits and (endless := rounds.repeated(carried, go)) is not None:
                 self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
-            carried = yield from self._round(body, given, given, go, on, turn)
-            if rounds is None:
+            old, carried = carried, (yield from self._round(body, given, given, go, on, turn))
+            if waits:
+                self.memory.changes += rounds.moved(old, carried)  # such as a counter of tries
                 yield
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
@@ -389,7 +386,7 @@ class Machine:
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
     def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
-        axis, body = axis + 1, operation.regions[0].blocks[0]
+        axis, body = axis + 1, operation.regions[0][0]
         known = arithmetic.reduced(self.facts.combines[operation], parts[0], axis) if len(parts) == 1 else None
         if known is not None:
             return [known]
@@ -412,7 +409,7 @@ class Machine:
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
     def _scan(self, operation: Operation, on, parts: list, axis: int, reverse: bool) -> Steps:
-        axis, body, step = axis + 1, operation.regions[0].blocks[0], 1
+        axis, body, step = axis + 1, operation.regions[0][0], 1
         parts = [p.flip(axis) for p in parts] if reverse else parts
         size = parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
@@ -426,13 +423,10 @@ class Machine:
         return [p.flip(axis) for p in parts] if reverse else parts
 
     def _map(self, operation: Operation, on, parts: list, types, pack: int) -> Steps:
-        if pack > 1:
-            parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
-        found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
-        if pack > 1:
-            found = [torch.stack(found[i : i + pack], dim=-1) for i in range(0, len(found), pack)]
-            found = [f.reshape(*f.shape[:-2], -1) for f in found]
-        return found
+        parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
+        found = yield from self._combined(operation.regions[0][0], parts, on)
+        found = [torch.stack(found[i : i + pack], dim=-1) for i in range(0, len(found), pack)]
+        return [f.reshape(*f.shape[:-2], -1) for f in found]
 
     # --- what a program is -------------------------------------------------------------------------------
 
@@ -447,8 +441,9 @@ class Machine:
 
     # --- memory -----------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, pointer: Value, mask: Value | None, on) -> Access:
+    def _access(self, kind: str, operation: Operation, on) -> Access:
         """An access of a pointer or a block of pointers."""
+        pointer, mask = ir.part(operation, "p"), ir.part(operation, "m")
         address, shape, dtype = self.known(pointer), pointer.type.shape, pointer.type.scalar.element.dtype
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
@@ -462,11 +457,11 @@ class Machine:
                 on, mask = _both(mask.reshape(-1), on), None
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
-    def do_load(self, operation: Operation, on, pointer, *_):
-        mask, other = ir.part(operation, "m"), ir.part(operation, "e")
-        access = self._access("load", pointer, mask, on)
+    def do_load(self, operation: Operation, on, *_):
+        other, masked = ir.part(operation, "e"), ir.part(operation, "m") is not None
         decides = self.only_addresses and operation.results[0] in self.facts.deciding_values
-        return self._loaded(access, None if other is None else self.env[other], mask is not None, decides)
+        other = None if other is None else self.env[other]
+        return self._loaded(self._access("load", operation, on), other, masked, decides)
 
     def _loaded(self, access: Access, other, switched_off: bool, decides: bool = False):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined.
@@ -500,7 +495,7 @@ class Machine:
     do_masked_load = do_load
 
     def do_store(self, operation: Operation, on, pointer, value, *_):
-        self._stored(self._access("store", pointer, ir.part(operation, "m"), on), self.env[value], value)
+        self._stored(self._access("store", operation, on), self.env[value], value)
 
     do_masked_store = do_store
 
@@ -526,35 +521,34 @@ class Machine:
 
     # --- atomics ----------------------------------------------------------------------------------------
 
-    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
-        access = self._access("atomic", pointer, mask, on)
-        return self._atomic(operation, access, arithmetic.ATOMICS[how.name], value)
+    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, *_):
+        return self._atomic(operation, on, how.name, value)
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
-        access = self._access("atomic", pointer, None, on)
-        return self._atomic(operation, access, arithmetic.ATOMICS["CAS"], expected, value)
+        return self._atomic(operation, on, "CAS", expected, value)
 
-    def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["LOAD"])
+    def do_atomic_load(self, operation: Operation, on, *_):
+        return self._atomic(operation, on, "LOAD")
 
-    def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._atomic(operation, self._access("atomic", pointer, mask, on), arithmetic.ATOMICS["XCHG"], value)
+    def do_atomic_store(self, operation: Operation, on, pointer, value, *_):
+        self._atomic(operation, on, "XCHG", value)
 
     def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, self._access("atomic", pointer, None, waiting), arithmetic.ATOMICS["LOAD"])
+            found = self._atomic(operation, waiting, "LOAD")
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, access: Access, change: Callable, *given: Value):
-        """An atomic of each lane. change: of arithmetic.ATOMICS. Returns the old values."""
+    def _atomic(self, operation: Operation, on, how: str, *given: Value, access: Access | None = None):
+        """An atomic of each lane. how: of arithmetic.ATOMICS. access: None for pointers. Returns the old values."""
         if self.only_addresses:
             raise TooLarge
+        access = access or self._access("atomic", operation, on)
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
         count = self.memory.batch.numel()
         values = [self.get(each).expand(count, *each.type.shape).reshape(-1) for each in given]
@@ -562,7 +556,7 @@ class Machine:
         for region in self.memory.regions(access):
             region = region.one_by_one()
             at = region.places
-            old[at] = self.memory.atomic(region, semantics, change, [each[at] for each in values])
+            old[at] = self.memory.atomic(region, semantics, arithmetic.ATOMICS[how], [each[at] for each in values])
         return old.reshape(-1, *access.shape)
 
     # --- block pointers and tensor descriptors ------------------------------------------------------------
@@ -635,7 +629,7 @@ class Machine:
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomic(operation, access, arithmetic.ATOMICS[name], value)
+        self._atomic(operation, on, name, value, access=access)
 
     # --- what a kernel says -------------------------------------------------------------------------------
 
@@ -652,8 +646,7 @@ class Machine:
         is_pointer = value.type.scalar.kind == "pointer"
         size = value.type.scalar.element.dtype.itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
-        if bad is not None:
-            self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
+        self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
     def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
         memory = self.memory
@@ -695,13 +688,13 @@ def _printed(x: torch.Tensor) -> str:
     return str(x.tolist())
 
 
-def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor | None:
+def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor:
     """Where a promise about a block, (programs, …), is not true. size: bytes of an element for pointers, else 1.
 
     Divisibility is promised of the first element of each run of neighbours, as Triton's axis analysis means it.
     """
     if x.ndim == 1:
-        return x % numbers[0] != 0 if promise == "tt.divisibility" else None
+        return x % numbers[0] != 0 if promise == "tt.divisibility" else torch.tensor([False])
     bad = torch.zeros(x.shape, dtype=torch.bool)
     for axis, promised in enumerate(numbers, start=1):
         if promised <= 1:

@@ -7,9 +7,10 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import functools
+import itertools
 import linecache
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,12 +160,8 @@ class Box(Region):
 
     def of(self, values: torch.Tensor) -> torch.Tensor:
         """The lanes' part of a value of the whole batch."""
-        if values.shape[0] > 1:
-            values = values.narrow(0, self.first, self.count)
-        for axis, count in enumerate(self.counts):
-            if values.shape[axis + 1] > count:
-                values = values.narrow(axis + 1, 0, count)
-        return values
+        first = self.first if len(values) > 1 else 0
+        return values[first : first + self.count, *map(slice, self.counts)]
 
     def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
         """Write the lanes' part of a value of the whole batch."""
@@ -258,7 +255,7 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
     reach = sum((count - 1) * step for count, step in zip(counts, steps))
     bad = (offset < 0) | (offset + reach > argument.extent * argument.itemsize - size)
     bad |= (offset + argument.offset & size - 1) != 0
-    if not argument.has_gaps:
+    if not argument.levels:
         return bad
     if argument.itemsize != size:
         return None
@@ -295,28 +292,25 @@ def each_once(numbers: np.ndarray) -> np.ndarray:
     return numbers[np.diff(numbers, prepend=numbers[:1] - 1) > 0]
 
 
-def evenly(base: Number) -> int | None:
-    """The distance from each program's number to that of the next one; None if there are several."""
-    if isinstance(base, int):
-        return 0
-    step = int(base[1] - base[0])
-    return step if len(base) == 2 or (base[1:] - base[:-1] == step).all() else None
+def evenly(base: Number) -> bool:
+    """Whether the distance from each program's number to that of the next one is the same."""
+    return isinstance(base, int) or bool((base[1:] - base[:-1] == base[1] - base[0]).all())
 
 
-def runs(live: np.ndarray, base: np.ndarray, limits: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Programs in a row, with equal counts and equal distances: (begin, end) in `live`."""
-    count = len(live)
-    apart = (live[1:] != live[:-1] + 1) | (limits[1:] != limits[:-1]).any(1)
-    changes = (np.diff(base, 2).nonzero()[0] + 1).tolist()  # where the distance to the next one is another than before
-    edges, begin, next_change = [*(apart.nonzero()[0] + 1).tolist(), count], 0, 0
-    for edge in edges:
-        while begin < edge:
-            while next_change < len(changes) and changes[next_change] <= begin:
-                next_change += 1
-            change = changes[next_change] if next_change < len(changes) else count
-            end = change + 1 if change < edge - 1 else edge
-            yield begin, end
-            begin = end
+def one(x: Number, place: int) -> int:
+    """That of one program."""
+    return x if isinstance(x, int) else int(x[place])
+
+
+def runs(programs: np.ndarray, starts: np.ndarray, limits: list[Number]) -> list[tuple[int, int]]:
+    """Programs in a row, with equal limits and the distance that most neighbours have: (begin, end) in `programs`."""
+    steps = np.diff(starts)
+    usual = np.partition(steps, len(steps) // 2)[len(steps) // 2] if len(steps) else 0
+    apart = (np.diff(programs) != 1) | (steps != usual)
+    for n in limits:
+        if not isinstance(n, int):
+            apart |= n[1:] != n[:-1]
+    return [*itertools.pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(programs)])]
 
 
 # --- memory ------------------------------------------------------------------------------------------------
@@ -353,7 +347,7 @@ class Watch:
 class Memory:
     """All accesses of one launch. programs: the numbers of those that run, int64. pages: see launch.execute."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True, pages=()):
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, pages=()):
         self.launch, self.watch = launch, watch
         self.programs = programs
         launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
@@ -367,11 +361,10 @@ class Memory:
         self.written: set[str] = set()  # the tensors that a store may reach
         self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
-        self.marks = marks and watch.races
         self.clock = 0
         # The clock of each program's last barrier, and of its last releasing and acquiring atomic; -1 without one. The
         # last two are NOBODY's and SEVERAL's.
-        self.barrier, self.released, self.acquired = torch.full((3, programs.numel() + 2 if self.marks else 0), -1)
+        self.barrier, self.released, self.acquired = torch.full((3, programs.numel() + 2 if watch.races else 0), -1)
         self._shapes: dict[tuple[int, ...], int] = {}
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
@@ -418,7 +411,7 @@ class Memory:
         if self.watch.most and self.accesses > self.watch.most:
             raise TooLarge
         launch, kind = self.launch, access.kind
-        total = self.batch.numel() if access.on is None else int(access.on.sum())
+        total = self.batch.numel() if access.on is None else int(access.on.expand(self.batch.shape).sum())
         launch.loads += total * (kind == "load")
         launch.stores += total * (kind == "store")
         launch.atomics += total * (kind == "atomic")
@@ -448,9 +441,7 @@ class Memory:
         live, base = None, address.base
         parts = mask.parts if mask else (None,) * len(access.shape)
         limits = [n if part is None else part for part, n in zip(parts, access.shape)]
-        if any(isinstance(n, int) and not n for n in limits):
-            return []
-        if access.on is not None or not all(isinstance(n, int) or n.all() for n in limits):
+        if access.on is not None or not all(n if isinstance(n, int) else n.all() for n in limits):
             live = np.broadcast_to(True if access.on is None else access.on.numpy(), self.batch.numel())
             for n in limits:
                 live = live & (n > 0)
@@ -458,7 +449,7 @@ class Memory:
             if not len(live):
                 return []
             base, *limits = (n if isinstance(n, int) else n[live] for n in (base, *limits))
-        argument = self._argument(base if isinstance(base, int) else int(base[0]))
+        argument = self._argument(one(base, 0))
         if argument is None:
             return None
         offset = base - argument.address
@@ -478,26 +469,16 @@ class Memory:
         if self.only_addresses:
             return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
         if not self.in_pages:
-            step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
-            if step is not None and step >= 0:
-                first = start if isinstance(start, int) else int(start[0])
-                box = Box(access, argument, 0, count, tuple(limits), first, (step, *steps))
-                if overlap or box.distinct:
-                    return [box]
-            programs = np.arange(count) if live is None else live
-            starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
-            for axis, n in enumerate(limits):
-                counts[:, axis] = n
-            found = []
-            for begin, end in runs(programs, starts, counts):
-                step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
-                first, shape = int(programs[begin]), tuple(counts[begin].tolist())
-                found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
-                if step < 0 or not overlap and not found[-1].distinct or len(found) > MOST_BOXES:
-                    break
-            else:
-                if len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found):
-                    return found
+            programs, found = np.arange(count) if live is None else live, []
+            alike = live is None and all(isinstance(n, int) for n in limits) and evenly(start)
+            series = [(0, count)] if alike else runs(programs, np.broadcast_to(start, len(programs)), limits)
+            for begin, end in series if len(series) <= MOST_BOXES else ():
+                first, shape = one(start, begin), tuple(one(n, begin) for n in limits)
+                step = (one(start, end - 1) - first) // max(end - begin - 1, 1)
+                found.append(Box(access, argument, int(programs[begin]), end - begin, shape, first, (step, *steps)))
+            fit = found and all(box.steps[0] >= 0 and (overlap or box.distinct) for box in found)
+            if fit and (len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)):
+                return found
         rows = torch.arange(count) if live is None else torch.from_numpy(live)
         mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
         flat, programs, lane = _numbered(access, rows, mask)
@@ -616,7 +597,7 @@ class Memory:
         if self.watch.counts:
             _add_one(region, storage.writes)
         if self.watch.races:
-            marks = self._marks(region) if self.marks else None
+            marks = self._marks(region)
             self._find_races("store", region, values, marks)
         if self.watch.counts or self.watch.races or self.in_pages:
             self._note_writers(region, region.whose(self.batch), marks)
@@ -640,12 +621,8 @@ class Memory:
         if self.watch.races:
             self._note_atomic(region)
             self._synchronise_by_atomic(region, semantics)
-        order = torch.argsort(region.at, stable=True)
-        at = region.at[order]
-        starts = torch.ones(at.shape, dtype=torch.bool)
-        starts[1:] = at[1:] != at[:-1]
-        begin = places(starts)
-        turn = torch.arange(at.numel()) - begin[torch.cumsum(starts, 0) - 1]
+        at, order = region.at.sort(stable=True)
+        turn = torch.arange(at.numel()) - torch.searchsorted(at, at)  # as many lanes of the same element come before
         flat = region.storage.typed(region.access.dtype)
         old = torch.empty(at.shape, dtype=flat.dtype)
         for now in range(int(turn.max()) + 1):
@@ -661,7 +638,7 @@ class Memory:
         if region.storage.defined is None:
             return
         good = region.noted(region.storage.defined)
-        if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
+        if not good.all():
             self.undefined("read", region.argument.name, region.program_of(~good), region.access.where)
 
     def undefined(self, kind: str, argument: str, program: int, where) -> None:
@@ -711,31 +688,24 @@ class Memory:
 
         values: what a store writes. marks: of its lanes; for a load they are made here.
         """
-        storage = region.storage
-        found = region.noted(storage.writer) if storage.written else None
-        written, read = found is not None and bool((found != NOBODY).any()), kind == "store" and storage.read
-        if not written and not read:
-            return
-        who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
-        if written:
-            before = region.noted(storage.mark) if self.marks else None
+        storage, who, clash = region.storage, region.whose(self.batch), torch.zeros((), dtype=torch.bool)
+        if storage.written and ((found := region.noted(storage.writer)) != NOBODY).any():
+            before = region.noted(storage.mark)
             authors = torch.where(found <= -3, -3 - found, found)  # see _note_atomic
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
-            if self.marks and clash.any():
+            if clash.any():
                 clash &= ~self._ordered(authors, before >> _CLOCK, who)
-            same = None
-            if self.marks and (mine := (found if kind == "atomic" else authors) == who).any():
+            same, mine = None, (found if kind == "atomic" else authors) == who
+            if mine.any():
                 if kind == "load":
                     marks = self._marks(region) if region.access.shape else None
                 mine &= self._by_another_lane(region, before, marks)
-            else:
-                mine = torch.zeros((), dtype=torch.bool)
             if kind == "store" and (clash.any() or mine.any()):
                 same = _same_bits(region.read(), values)
                 mine = mine & ~same
             what = "write-write" if kind == "store" else "write-read"
             self._add_races(what, region, clash | mine, authors, who, same)
-        if read:
+        if kind == "store" and storage.read:
             self._races_with_readers(region, clash, who)
 
     def _races_with_readers(self, region: Region, clash, who) -> None:
@@ -761,25 +731,24 @@ class Memory:
 
     def _note_atomic(self, region: Lanes) -> None:
         storage, who = region.storage, region.whose(self.batch)
-        author, marks = -3 - who, self._marks(region) if self.marks else None  # so noted, it is one by an atomic
+        author, marks = -3 - who, self._marks(region)  # so noted, it is one by an atomic
         self._find_races("atomic", region, marks=marks)
         if storage.written:
             author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
-        if marks is not None:
-            _, place, times = region.at.unique(return_inverse=True, return_counts=True)
-            marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
+        _, place, times = region.at.unique(return_inverse=True, return_counts=True)
+        marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
         self._note_writers(region, author, marks)
 
     def _synchronise_by_atomic(self, region: Lanes, semantics: str) -> None:
         programs = self.batch[region.programs.unique()].long()
         for name, times in (("RELEASE", self.released), ("ACQUIRE", self.acquired)):
-            if self.marks and name in semantics:
+            if name in semantics:
                 times[programs] = self.clock + 1 + torch.arange(programs.numel())
         self.clock += programs.numel() * (semantics != "RELAXED")
 
     def synchronise(self, on) -> None:
         """The running programs pass a barrier."""
-        if self.marks:
+        if self.watch.races:
             self.clock += 1
             self.barrier[(self.batch if on is None else self.batch[on.expand(self.batch.shape)]).long()] = self.clock
 
@@ -797,8 +766,6 @@ class Memory:
 
         when: the clock at these accesses.
         """
-        if not self.marks:
-            return torch.zeros((), dtype=torch.bool)
         freed = torch.where(others == SEVERAL, self.released.max(), self.released[others.long()])
         return (when < freed) & (freed <= self.acquired[who.long()])
 

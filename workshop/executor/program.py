@@ -127,31 +127,26 @@ class Operation:
 
     def __init__(self, name: str, args: list, results: list[Value], location: Location = NOWHERE, regions=()):
         self.name, self.args, self.results, self.location = name, args, results, location
-        self.regions: list[Region] = list(regions)
+        self.regions: list[list[Block]] = list(regions)
         self.attributes: dict[str, list] = {}
 
     @property
-    def bodies(self) -> list[Region]:
+    def bodies(self) -> list[list[Block]]:
         """Its regions, or that of the function that it calls."""
-        return [self.args[0].region] if self.name == "call" else self.regions
-
-
-class Region:
-    __slots__ = ("blocks",)
-
-    def __init__(self):
-        self.blocks: list[Block] = []
+        return [self.args[0].blocks] if self.name == "call" else self.regions
 
 
 class Block:
+    """region: all blocks among which it is: those of a function, or those of a part of an operation."""
+
     __slots__ = ("arguments", "operations", "region")
 
-    def __init__(self, region: Region | None = None, arguments: Iterable[Value] = ()):
+    def __init__(self, region: list[Block] | None = None, arguments: Iterable[Value] = ()):
         self.arguments: list[Value] = list(arguments)
         self.operations: list[Operation] = []
         self.region = region
         if region is not None:
-            region.blocks.append(self)
+            region.append(self)
 
 
 @dataclass(eq=False)
@@ -161,12 +156,12 @@ class Function:
     name: str
     type: Type
     noinline: bool = False
-    region: Region = field(default_factory=Region)
+    blocks: list[Block] = field(default_factory=list)
     promises: dict[int, dict[str, int]] = field(default_factory=dict)
 
     @property
     def entry(self) -> Block:
-        return self.region.blocks[0]
+        return self.blocks[0]
 
 
 @dataclass
@@ -182,17 +177,15 @@ class Program:
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions."""
-        for function in self.functions.values():
-            yield from operations_in(function.region)
+        return operations_in([function.blocks for function in self.functions.values()])
 
 
-def operations_in(region: Region, calls: bool = False) -> Iterator[Operation]:
-    """All operations of a region, those of a block before those inside of them. calls: with the functions called."""
-    for block in region.blocks:
+def operations_in(regions: Iterable[list[Block]], calls: bool = False) -> Iterator[Operation]:
+    """All operations of regions, those of a block before those inside of them. calls: with the functions called."""
+    for block in itertools.chain(*regions):
         yield from block.operations
         for operation in block.operations:
-            for inner in operation.bodies if calls else operation.regions:
-                yield from operations_in(inner, calls)
+            yield from operations_in(operation.bodies if calls else operation.regions, calls)
 
 
 def values(arg) -> list[Value]:
@@ -232,7 +225,6 @@ TYPES |= {"get_void_ty": Type("void")}
 BRANCHES = {"branch", "cond_branch"}
 TERMINATORS = BRANCHES | {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
 REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
-_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
 
 
 def _like(position: int) -> Callable:
@@ -379,7 +371,7 @@ def part(operation: Operation, letter: str):
 def results(name: str, args) -> list[Type]:
     """The types of what the builder's method gives."""
     if name not in OPERATIONS:
-        raise Unsupported(_ONLY_HARDWARE.get(name, name))
+        raise Unsupported("inline assembly" if name == "inline_asm" else name)
     return OPERATIONS[name][1](*args)
 
 
@@ -443,10 +435,10 @@ class _Writer:
         self.shared: dict[str | Type | Value, int] = {}  # the numbers of files, types and constants
 
     def function(self, function: Function) -> list:
-        self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
+        self.blocks = {block: i for i, block in enumerate(function.blocks)}
         self.values: dict[Value, int] = {}
         promises = [[i, name, value] for i, each in function.promises.items() for name, value in each.items()]
-        blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.region.blocks]
+        blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.blocks]
         return [function.name, self.data(function.type), function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
@@ -461,7 +453,7 @@ class _Writer:
         where = operation.location
         line = [self.share(where.file, self.files, where.file), where.line] if where.file else 0
         row = [operation.name, self.data(operation.args), line]
-        row += [self.block(region.blocks[0]) for region in operation.regions], operation.attributes
+        row += [self.block(region[0]) for region in operation.regions], operation.attributes
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
             row.pop()
@@ -503,8 +495,7 @@ def from_data(data) -> Program:
 
 
 def _is(kind: type, given):
-    if type(given) is not kind:
-        raise BadProgram(f"{type(given).__name__}, not {kind.__name__}")
+    _need(type(given) is kind, f"{type(given).__name__}, not {kind.__name__}")
     return given
 
 
@@ -594,18 +585,18 @@ class _Reader:
 
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
-        self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
-        _same(function.entry.arguments, function.type.parts[0])
+        self.blocks = [Block(function.blocks, (Value(self.type(n)) for n in types)) for types, _ in rows]
+        _given_to(function.type.parts[0], function.entry.arguments)
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
             end = self.operations(block, operations, 0)
             if end.name == "ret":
-                _same(end.args[0], function.type.parts[1])
+                _given_to(function.type.parts[1], end.args[0])
             elif end.name == "branch":
-                _same(end.args[1], [each.type for each in end.args[0].arguments])
+                _given_to([each.type for each in end.args[0].arguments], end.args[1])
             else:
                 _need(end.name == "cond_branch", "a block without an end")
-                _same(end.args[:1], [BOOL])
+                _given_to([BOOL], end.args[:1])
                 _need(not end.args[1].arguments and not end.args[2].arguments, "a condition hands on no values")
 
     def target(self, number) -> Block:
@@ -616,7 +607,7 @@ class _Reader:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
         if name not in self.sizes:
-            operations = list(operations_in(self.program.functions[name].region))
+            operations = list(operations_in([self.program.functions[name].blocks]))
             called = [each.args[0].name for each in operations if each.name == "call"]
             self.sizes[name] = len(operations) + sum(self.size(each, depth + 1) for each in called)
         _need(self.sizes[name] <= MAX_EXPANDED, "too many calls")
@@ -653,13 +644,13 @@ class _Reader:
         self.values += made.results
         return made
 
-    def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
-        region, before = Region(), len(self.values)
+    def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> list[Block]:
+        region, before = [], len(self.values)
         block = Block(region, map(Value, inputs))
         last = self.operations(block, rows, depth)
         if last.name in TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")
-            _same(values(last.args), outputs)
+            _given_to(outputs, values(last.args))
         self.values[before:] = [None] * (len(self.values) - before)
         return region
 
@@ -673,7 +664,3 @@ class _Reader:
             return self.constants[-1 - number]
         _need(self.values[number] is not None, "a value that is not defined here")
         return self.values[number]
-
-
-def _same(values: list[Value], types):
-    _need([each.type for each in values] == list(types), "values of other types")

@@ -18,7 +18,7 @@ from triton.language import core
 
 from . import program as ir
 from .front_end import SPACES
-from .program import TYPES, Block, Enum, Operation, Program, Region, Type, Value, to_data
+from .program import TYPES, Block, Enum, Operation, Program, Type, Value, to_data
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}
@@ -85,7 +85,7 @@ class _Replay:
         self.module.context = context  # which lives as long
         self.functions = {each.name: self.declared(each) for each in program.functions.values()}
         for each in program.functions.values():
-            self.body(each.region)
+            self.body(each.blocks)
 
     def new_builder(self):
         builder = libtriton.ir.builder(self.context)
@@ -105,7 +105,7 @@ class _Replay:
         entry = made.add_entry_block()
         self.stands_for(function.entry, entry)
         build.set_insertion_point_to_start(entry)
-        for block in function.region.blocks[1:]:
+        for block in function.blocks[1:]:
             other = build.create_block()
             for each in block.arguments:
                 other.add_argument(self.type(each.type))
@@ -117,8 +117,8 @@ class _Replay:
         for i, each in enumerate(block.arguments):
             self.values[each] = made.arg(i)
 
-    def body(self, region: Region):
-        for block in region.blocks:
+    def body(self, region: list[Block]):
+        for block in region:
             # Not to the end: the builder may have put a terminator there.
             self.builder.set_insertion_point_to_start(self.blocks[block])
             for operation in block.operations:
@@ -155,10 +155,10 @@ class _Replay:
             blocks = [made.get_then_block(), made.get_else_block()]
         else:
             of = [made.get_before(), made.get_after()] if operation.name == "while_op" else [made.get_region(0)]
-            types = [[self.type(v.type) for v in region.blocks[0].arguments] for region in operation.regions]
+            types = [[self.type(v.type) for v in region[0].arguments] for region in operation.regions]
             blocks = map(self.builder.create_block_with_parent, of, types)
         for region, block in zip(operation.regions, blocks):
-            self.stands_for(region.blocks[0], block)
+            self.stands_for(region[0], block)
             self.body(region)
 
     def argument(self, given):

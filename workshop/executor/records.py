@@ -314,7 +314,6 @@ class Argument:
                 self.solid += (size - 1) * stride
             else:
                 self.levels.insert(0, (stride, size))
-        self.has_gaps = bool(self.levels)
 
     def holds(self, offset: torch.Tensor, size: int) -> torch.Tensor:
         """Which numbers of `size` bytes, so many bytes behind the first one, lie in the tensor and are aligned."""

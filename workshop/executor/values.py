@@ -161,8 +161,10 @@ class Affine(Symbolic):
         parts = tuple([a + b for a, b in zip(self.parts, other.parts)])
         return Affine(self.base + other.base, parts, self.shape, self.dtype).fits()
 
-    def times(self, factor: int) -> Affine | torch.Tensor:
-        return Affine(self.base * factor, tuple([step * factor for step in self.parts]), self.shape, self.dtype).fits()
+    def times(self, factor: Number) -> Affine | torch.Tensor:
+        """factor: an int, or a number of each program where the value is uniform."""
+        parts = tuple([step and step * factor for step in self.parts])
+        return Affine(self.base * factor, parts, self.shape, self.dtype).fits()
 
     def below(self, bound: Number) -> Rect | None:
         """Where the value is less than a number of each program; None if that is no rectangle."""
@@ -300,6 +302,8 @@ def mapped(change: Callable, *given, numbers: bool = False):
         return number(change(*map(tensor, given)))
     if kind is torch.Tensor and all(type(each) is kind for each in given):
         return change(*given)
+    if {Affine, torch.Tensor} == {*map(type, given)}:  # an operation that makes a tensor made one of them
+        return mapped(change, *map(plain, given))
     if any(type(each) is not kind for each in given):
         raise Unlike
     if issubclass(kind, Kept):
@@ -334,18 +338,17 @@ def merged(on: torch.Tensor, new, old):
 # --- operations whose result is Symbolic. Each gives None where it is not. ---------------------------------
 
 
-def uniform(type: Type, x: torch.Tensor) -> Affine | torch.Tensor:
+def uniform(type: Type, x: Affine | torch.Tensor) -> Affine | torch.Tensor:
     """An integer or a pointer, the same in each lane of a program, as it is kept."""
     scalar = type.scalar
     if scalar.kind == "pointer" or scalar.name in ("i32", "i64"):
-        return Affine(number(x), (0,) * len(type.shape), type.shape, x.dtype)
+        base = x.base if isinstance(x, Affine) else number(x)
+        return Affine(base, (0,) * len(type.shape), type.shape, x.dtype)
     return x
 
 
 def _splat(operation: Operation, type, x):
-    if isinstance(x, Affine):
-        return Affine(x.base, (0,) * len(type.shape), type.shape, x.dtype)
-    found = uniform(type, x) if isinstance(x, torch.Tensor) else None
+    found = uniform(type, x) if isinstance(x, (Affine, torch.Tensor)) else None
     return found if isinstance(found, Affine) else None
 
 
@@ -361,11 +364,9 @@ def _sub(operation: Operation, x, y):
 
 def _mul(operation: Operation, x, y):
     for one, other in ((x, y), (y, x)):
-        if isinstance(one, Affine) and isinstance(other, Affine) and other.is_uniform:
-            if isinstance(other.base, int):
-                return one.times(other.base)
-            if one.is_uniform:
-                return Affine(one.base * other.base, one.parts, one.shape, one.dtype).fits()
+        both = isinstance(one, Affine) and isinstance(other, Affine)
+        if both and other.is_uniform and (isinstance(other.base, int) or one.is_uniform):
+            return one.times(other.base)
     return None
 
 

@@ -466,7 +466,7 @@ class Launches:
                 self.tuned, self.space = None, []
 
         Autotuner.run = tuned_run
-        JITFunction.run = launch.Run(run)
+        JITFunction.run = launch.method(run)
         JITFunction.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
         JITFunction.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
 
