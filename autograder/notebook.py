@@ -38,9 +38,7 @@ FROM_FILE = (
 )
 SAME = "This is the code of the last check. If you changed the cell since, run it, then check again."
 PASSING = {Slug.GRADER_ERROR, Slug.TIMEOUT, Slug.CRASH, Slug.OUT_OF_MEMORY}  # another check may end in another way
-_judge: Judge | None = None
 _latest: dict[str, tuple[str, Verdict]] = {}  # for each exercise, the code of its last check, and the verdict
-_session: session.Session | None = None
 _one_at_a_time = threading.Lock()
 lockdown.missing()  # called now, and cached: it forks, which is not safe after JAX has started
 
@@ -66,7 +64,7 @@ def check(name: str) -> Verdict | None:
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
     except (BoxError, JaxMissing) as error:
         if shown:
-            shown.close()
+            shown.put("")
         print(error)
         return None
     if shown is None:
@@ -90,16 +88,13 @@ class Shown:
         now = time.monotonic()
         if now - self.latest > 0.15:
             self.latest = now
-            self._put(self.running(words=words))
+            self.put(self.running(words=words))
 
     def show(self, verdict: Verdict) -> None:
         below = _after(verdict) if verdict.passed else panel.part("ask", question=question(verdict))
-        self._put(verdict.to_html(below), verdict.to_text())
+        self.put(verdict.to_html(below), verdict.to_text())
 
-    def close(self) -> None:
-        self._put("")
-
-    def _put(self, html: str, text: str = "") -> None:
+    def put(self, html: str, text: str = "") -> None:
         self.handle.update({"text/html": html} | ({"text/plain": text} if text else {}), raw=True)
 
 
@@ -247,21 +242,19 @@ def _prove() -> None:
         judge().prove(PROVEN_EARLY)
 
 
+@functools.cache
 def judge() -> Judge:
     """The judge of this process. On a machine that cannot confine, the learner's own code runs unconfined."""
-    global _judge
-    if _judge is None:
-        confine = not lockdown.missing()
-        if not confine:
-            warnings.warn("checks run without a sandbox on this machine: check your own code only", stacklevel=2)
-        _judge = Judge(confine=confine)
-        atexit.register(_judge.close)
-    return _judge
+    confine = not lockdown.missing()
+    if not confine:
+        warnings.warn("checks run without a sandbox on this machine: check your own code only", stacklevel=2)
+    made = Judge(confine=confine)
+    atexit.register(made.close)
+    return made
 
 
+@functools.cache
 def _watched(shell) -> session.Session:
-    global _session
-    if _session is None or _session.shell is not shell:
-        _session = session.Session(shell)
-        _session.watch()
-    return _session
+    ran = session.Session(shell)
+    shell.events.register("pre_run_cell", ran.note)
+    return ran
