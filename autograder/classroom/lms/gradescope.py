@@ -112,11 +112,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="run_autograder", description=__doc__.splitlines()[0])
     parser.add_argument("submission", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--release", type=Path, default=ROOT / "release")
     parser.add_argument("--trust-submissions", action="store_true")
     chosen = parser.parse_args(arguments)
+    new_judge = functools.partial(Judge, not chosen.trust_submissions)
     try:
-        found = grade_folder(chosen.release, chosen.submission, functools.partial(Judge, not chosen.trust_submissions))
+        found = grade_folder(ROOT / "release", chosen.submission, new_judge)
     except (RuntimeError, CourseError, OSError) as error:
         print(f"not graded: {visible(error, 2000)}", file=sys.stderr)
         return 1
