@@ -53,16 +53,12 @@ def check(name: str) -> Verdict | None:
         of_it = [each.name for each in EXERCISES.values() if each.entry == getattr(name, "__name__", "")]
         print(f'check takes the name of an exercise: check("{(of_it or ["vector_add"])[0]}")')
         return None
+    shell, shown = interactive_shell(), None
     try:
         exercise = find(name)
-    except UnknownExercise as error:
-        print(error)
-        return None
-    shell = interactive_shell()
-    shown = Shown(name) if shell else None
-    try:
+        shown = Shown(name) if shell else None
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
-    except (BoxError, JaxMissing) as error:
+    except (UnknownExercise, BoxError, JaxMissing) as error:
         if shown:
             shown.put("")
         print(error)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from ...answer import without_comments
 from ...exercises import EXERCISES
@@ -91,16 +92,13 @@ def scratch_folder() -> Iterator[None]:
                 with (left / ".lock").open("r") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(left, ignore_errors=True)
-    before = tempfile.tempdir
-    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-    with (Path(folder) / ".lock").open("w") as lock:
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True) as folder,
+        (Path(folder) / ".lock").open("w") as lock,
+        mock.patch.object(tempfile, "tempdir", folder),
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
-        tempfile.tempdir = folder
-        try:
-            yield
-        finally:
-            tempfile.tempdir = before
-            shutil.rmtree(folder, ignore_errors=True)
+        yield
 
 
 class Cluster:
