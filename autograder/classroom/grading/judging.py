@@ -36,8 +36,6 @@ from ..submission import (
 NAME = "autograder"  # of the record in the notebook's metadata
 _NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
 MAX_PANEL = 200_000
-Question = tuple[str, float]  # an exercise and its points
-Answer = tuple[Verdict, str]  # a verdict and the source that it is about
 
 
 @dataclass
@@ -45,8 +43,7 @@ class Row:
     """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
 
     `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs. `failed` says that the
-    grader failed, and not the student; `kept` that the grade is of an earlier run. `submission` is there until its
-    answers are judged, wherever that is.
+    grader failed, and not the student; `kept` that the grade is of an earlier run.
     """
 
     student: str
@@ -59,13 +56,6 @@ class Row:
     failed: bool = False
     kept: bool = False
     seconds: float = 0.0
-    submission: Submission | None = field(default=None, repr=False)
-
-    @property
-    def questions(self) -> list[Question]:
-        """What to ask a judge about it."""
-        readable = self.submission and not self.submission.problem
-        return [(name, points) for name, points, _ in checks_in(self.submission.notebook)] if readable else []
 
     @property
     def names(self) -> tuple[str, str]:
@@ -94,71 +84,56 @@ class Row:
         return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
 
 
-def read(course: Course, student: str, assignment: str) -> Row:
-    """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
-    from ...exercises import EXERCISES
-
-    row = Row(student, assignment)
-    try:
-        released = course.released.get(assignment)
-        if released is None:
-            raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
-        path = submitted_notebook(course, student, assignment)
-        submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
-        row.submission = submission = read_submission(path, released)
-        lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
-        if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
-            problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
-            row.submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
-        answers = hash_of(row.submission.cells) if not row.submission.problem else ""
-        row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
-    except Exception as error:
-        row.fail(error)
-    return row
-
-
-def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
-    """A judge's verdicts on the answers in some cells. Never raises."""
-    from ...exercises import find
-
-    answers = []
-    for exercise, points in questions:
-        source = ""
-        try:
-            source = from_notebook({"cells": cells}, find(exercise)) or ""
-            verdict = judge.judge(exercise, source)
-            # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
-            if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
-                verdict = replace(verdict, blank_findings={})
-        except Exception as error:
-            verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
-        answers.append((verdict, source))
-    return answers
-
-
-def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
-    """The row of a submission, with the verdicts on its questions. Never raises."""
-    row.seconds, submission, row.submission = seconds, row.submission, None
-    try:
-        if submission is not None:
-            _write_answers(row, submission, course.released[row.assignment], answers)
-    except Exception as error:
-        row.fail(error)
-    return row
-
-
 def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
     """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
-    began = time.perf_counter()
-    row = read(course, student, assignment)
-    answers = ask(judge, row.questions, row.submission.cells) if row.submission else []
-    return answered(course, row, answers, time.perf_counter() - began)
+    row, began = Row(student, assignment), time.perf_counter()
+    try:
+        _write_answers(row, read(course, student, assignment), course.released[assignment], judge)
+    except Exception as error:
+        row.fail(error)
+    row.seconds = time.perf_counter() - began
+    return row
 
 
-def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
+def read(course: Course, student: str, assignment: str) -> Submission:
+    """A submission, ready to be judged. LookupError for one of no assignment of the course."""
+    from ...exercises import EXERCISES
+
+    released = course.released.get(assignment)
+    if released is None:
+        raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
+    path = submitted_notebook(course, student, assignment)
+    submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
+    submission = read_submission(path, released)
+    lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
+    if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
+        problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+        submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
+    answers = hash_of(submission.cells) if not submission.problem else ""
+    submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
+    return submission
+
+
+def ask(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+    """A judge's verdict on the answer in some cells, and the source that it is about. Never raises."""
     from ...exercises import find
 
-    judged, record = iter(answers), submission.notebook["metadata"][NAME]
+    source = ""
+    try:
+        source = from_notebook({"cells": cells}, find(exercise)) or ""
+        verdict = judge.judge(exercise, source)
+        # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
+        if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
+            verdict = replace(verdict, blank_findings={})
+    except Exception as error:
+        verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
+    return verdict, source
+
+
+def _write_answers(row: Row, submission: Submission, released: dict, judge) -> None:
+    from ...exercises import find
+
+    record = submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += [submission.problem] * bool(submission.problem)
     row.needs_review = bool(submission.problem)
@@ -167,7 +142,7 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
             hashes[exercise] = record["submitted"]
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
         else:
-            verdict, source = next(judged)
+            verdict, source = ask(judge, exercise, points, submission.cells)
             # Show what was judged where the student wrote the function in another cell.
             starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
             defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", answer["source"])
