@@ -1,8 +1,5 @@
 """Grades what was collected: many judges side by side, one row a submission.
 
-    submitted/ ──grade──▶ autograded/ + gradebook.db ──feedback──▶ feedback/
-                                                     ──export────▶ grades.csv, exercises.csv
-
 A grade that would become another one, though nobody changed the answer, is held back and shown first:
 
     held/<student>/<assignment>/     what it would be, until somebody writes it or it is judged anew
