@@ -27,9 +27,7 @@ from ..submission import NO_NOTEBOOK, answers_in
 from ..templates import document, write_page
 
 NOT_ATTEMPTED = "not-attempted"
-SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers
 NAMED = 12  # people that a line names
-MAX_SAMPLE = 4000
 RUN = 10  # tokens; about two lines
 ENOUGH = 15  # runs of an answer's own; with fewer there is nothing to compare
 ALIKE = 0.8
@@ -87,7 +85,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         "assignments": [_handed_in(now, assignment, records) for assignment in now.assigned],
         "not_started": _not_started(now, exercises, records),
         "exercises": exercises,
-        **{"named": NAMED, "listed": LISTED, "samples": SAMPLES, "most": MAX_SAMPLE, "most_pairs": PAIRS},
+        "named": NAMED,
     }
     files = {"page": course.root / "report.html", "misconceptions": course.root / "misconceptions.csv"}
     starters = {assignment: answers_in(notebook) for assignment, notebook in course.released.items()}
