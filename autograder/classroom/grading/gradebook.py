@@ -24,10 +24,10 @@ from sqlalchemy.orm import selectinload
 from sqlalchemy.pool import NullPool
 
 from ...text import visible
-from ...verdict import GRADER_ERROR
+from ...verdict import Slug
 from ..course import COURSE_ID, Course, CourseError, read_timestamp, write_atomically
 from ..intake.people import ClassList
-from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
+from ..submission import REVIEW, answers_in, checks_in, exercise_of, grade_id
 from .judging import NAME, Row, graded, points_in, ungraded
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
@@ -228,8 +228,8 @@ def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
     kept that somebody must decide; `waiting` reads it.
     """
     slug = cell["metadata"]["verdict"]["diagnosis"]
-    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
-    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else points_in(cell)
+    failed = slug in (Slug.NO_NOTEBOOK, Slug.GRADER_ERROR)
+    grade.auto_score = None if slug == Slug.GRADER_ERROR else 0.0 if failed else points_in(cell)
     if grade.manual_score is None:
         grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell["metadata"].get(REVIEW))
     elif not same_answer:

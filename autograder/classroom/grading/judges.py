@@ -25,7 +25,7 @@ from ...judge import Judge
 from ...judge.jax import JaxMissing
 from ...judge.pool import JudgePool, NewJudge, Stopped, SturdyJudge, cards, size_here
 from ...text import visible
-from ...verdict import GRADER_ERROR, Verdict
+from ...verdict import Slug, Verdict
 from ..course import Course, CourseError
 from .judging import Place, Row, judge_submission, judge_version, place
 
@@ -89,7 +89,7 @@ class _OneVerdict:
     def judge(self, exercise: str, source: str) -> Verdict:
         source = without_comments(source)
         verdict = self.known.get((exercise, source)) or self.judge_of_new.judge(exercise, source)
-        if verdict.diagnosis != GRADER_ERROR:
+        if verdict.diagnosis != Slug.GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
 

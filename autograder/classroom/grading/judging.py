@@ -18,11 +18,10 @@ from typing import NamedTuple, Self
 
 from ...answer import from_notebook
 from ...text import visible
-from ...verdict import GRADER_ERROR, Finding, Verdict
+from ...verdict import Finding, Slug, Verdict
 from ...versions import stack
 from ..course import Course, file_hash, hash_of, word
 from ..submission import (
-    NO_NOTEBOOK,
     REVIEW,
     Submission,
     answers_in,
@@ -123,10 +122,10 @@ def ask(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict
         source = from_notebook({"cells": cells}, find(exercise)) or ""
         verdict = judge.judge(exercise, source)
         # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
-        if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
+        if verdict.diagnosis == Slug.COMPILE_ERROR and not any(verdict.blanks.values()):
             verdict = replace(verdict, blank_findings={})
     except Exception as error:
-        verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
+        verdict = _zero(exercise, points, Slug.GRADER_ERROR, grader_error(error))
     return verdict, source
 
 
@@ -140,7 +139,7 @@ def _write_answers(row: Row, submission: Submission, released: dict, judge) -> N
     for exercise, points, cell in checks_in(submission.notebook):
         if submission.problem:
             hashes[exercise] = record["submitted"]
-            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
+            verdict = _zero(exercise, points, Slug.NO_NOTEBOOK, submission.problem)
         else:
             verdict, source = ask(judge, exercise, points, submission.cells)
             # Show what was judged where the student wrote the function in another cell.
@@ -162,7 +161,7 @@ def _write_answers(row: Row, submission: Submission, released: dict, judge) -> N
         _write_verdict(cell, verdict, earned)
         row.points += points
         row.score += earned
-        if verdict.diagnosis == GRADER_ERROR:
+        if verdict.diagnosis == Slug.GRADER_ERROR:
             row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
 
@@ -190,7 +189,7 @@ def ungraded(course: Course, row: Row) -> dict:
     """The released notebook, with the error that kept a submission from being graded in every check cell."""
     notebook = copy.deepcopy(course.released[row.assignment])
     for exercise, points, cell in checks_in(notebook):
-        _write_verdict(cell, _zero(exercise, points, GRADER_ERROR, row.notes[-1]), 0.0)
+        _write_verdict(cell, _zero(exercise, points, Slug.GRADER_ERROR, row.notes[-1]), 0.0)
     return notebook
 
 
