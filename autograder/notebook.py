@@ -19,7 +19,9 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
+from workshop import hints, record
 from workshop.notebook import interactive_shell
+from workshop.progress import path, progress, write_page
 
 from . import answer, panel, session, yours
 from .box import BoxError, lockdown
@@ -107,9 +109,6 @@ def question(verdict: Verdict) -> str:
 
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
-    from workshop import hints
-    from workshop.progress import path, progress, write_page
-
     following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
@@ -143,8 +142,6 @@ def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
 
     Only definitions, imports and assignments are executed. What raises is left out: the judge will say why.
     """
-    from workshop.progress import progress
-
     saved, first = ran.saved_answer(exercise.name), next((cell.text for cell in ran.saved() if cell.is_code), "")
     source = saved.text if saved else ""
     if not source.strip():
@@ -192,8 +189,6 @@ def judged(name: str, source: str, say: Callable[[str], None] = lambda words: No
 
 
 def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
-    from workshop import record
-
     say("starting")
     with _one_at_a_time:
         judge().say = say
