@@ -113,19 +113,17 @@ def read(course: Course, student: str, assignment: str) -> Submission:
     return submission
 
 
-def ask(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+def ask(judge, exercise, points: float, cells: list[dict]) -> tuple[Verdict, str]:
     """A judge's verdict on the answer in some cells, and the source that it is about. Never raises."""
-    from ...exercises import find
-
     source = ""
     try:
-        source = from_notebook({"cells": cells}, find(exercise)) or ""
-        verdict = judge.judge(exercise, source)
+        source = from_notebook({"cells": cells}, exercise) or ""
+        verdict = judge.judge(exercise.name, source)
         # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
         if verdict.diagnosis == Slug.COMPILE_ERROR and not any(verdict.blanks.values()):
             verdict = replace(verdict, blank_findings={})
     except Exception as error:
-        verdict = _zero(exercise, points, Slug.GRADER_ERROR, grader_error(error))
+        verdict = _zero(exercise.name, points, Slug.GRADER_ERROR, grader_error(error))
     return verdict, source
 
 
@@ -141,12 +139,13 @@ def _write_answers(row: Row, submission: Submission, released: dict, judge) -> N
             hashes[exercise] = record["submitted"]
             verdict = _zero(exercise, points, Slug.NO_NOTEBOOK, submission.problem)
         else:
-            verdict, source = ask(judge, exercise, points, submission.cells)
+            about = find(exercise)
+            verdict, source = ask(judge, about, points, submission.cells)
             # Show what was judged where the student wrote the function in another cell.
             starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
-            defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", answer["source"])
+            defines = re.search(rf"\bdef\s+{about.entry}\b", answer["source"])
             elsewhere = answer["source"] == starter["source"] or not defines
-            if elsewhere and source and source != from_notebook(released, find(exercise)):
+            if elsewhere and source and source != from_notebook(released, about):
                 answer["source"] = source
             hashes[exercise] = hash_of(source)
             count, doubt = submission.cells_of_answers.get(exercise, 1), ""
