@@ -123,7 +123,7 @@ def _judged_in(shell, exercise, shown: Shown) -> Verdict:
     """The verdict on what ran in this notebook. Where nothing ran that can be judged, it says what to run."""
     ran = _watched(shell)
     cells, latest = ran.answer_runs(exercise.name)
-    source = answer.from_history(cells, [exercise.entry])
+    source = answer.from_history(cells, exercise.entry)
     if not source and latest and not answer.is_python(latest.code):
         source = latest.code
     restored = ""
@@ -202,7 +202,7 @@ def _judged_in_script(exercise) -> Verdict:
     """The verdict on the running script. No second check follows in this process, so this one says all."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     text = "".join(linecache.getlines(script)) if script else ""
-    return replace(judged(exercise.name, answer.from_history([text], [exercise.entry])), advised=True)
+    return replace(judged(exercise.name, answer.from_history([text], exercise.entry)), advised=True)
 
 
 def better(before: Verdict, now: Verdict) -> str:
