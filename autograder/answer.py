@@ -47,29 +47,28 @@ def from_notebook(nb: dict, exercise) -> str | None:
     free = [text for text, is_answer in others if not is_answer]
     for own in (changed, [text for text, _ in marked]):
         parts = _parts(own)
-        if _slice(parts, [exercise.entry]):
+        if _slice(parts, exercise.entry):
             before = [text for text, _ in others]
         elif any(not _read(text).is_python for text in own):
             return "\n".join(own)
-        elif _slice([*free, *parts], [exercise.entry]):
+        elif _slice([*free, *parts], exercise.entry):
             before = [*(text for text, is_answer in others if is_answer), *free]
         else:
             continue
-        if source := _slice([*before, *parts], [exercise.entry], own=len(parts)):
+        if source := _slice([*before, *parts], exercise.entry, own=len(parts)):
             return source
     return "\n".join(changed) or None
 
 
-def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
-    """The source that defines `entry_names`, from cells in their order of execution; "" if none defines them.
+def from_history(cells: list[str], entry: str) -> str:
+    """The source that defines the function `entry`, from cells in their order of execution; "" if none defines it.
 
     If the last definition is not valid Python, the raw text of its cell is returned.
     """
-    entries = [name for name in entry_names if isinstance(name, str)]
     texts = _capped(text for text in cells if isinstance(text, str))
-    definition = re.compile(rf"^[^\S\n]*def\s+({'|'.join(map(re.escape, entries))})\b", re.MULTILINE)
+    definition = re.compile(rf"^[^\S\n]*def\s+{re.escape(entry)}\b", re.MULTILINE)
     latest = next((text for text in reversed(texts) if definition.search(text)), "")
-    return _slice(texts, entries) if _read(latest).is_python else latest
+    return _slice(texts, entry) if _read(latest).is_python else latest
 
 
 def without_comments(source: str) -> str:
@@ -87,13 +86,13 @@ def without_comments(source: str) -> str:
 
 def is_starter(source: str, starter: str, entry: str) -> bool:
     """Whether `source` still has every statement of the starter that the function `entry` needs, unchanged."""
-    own, released = (_dumped(from_history([text], [entry])) for text in (source, starter))
+    own, released = (_dumped(from_history([text], entry)) for text in (source, starter))
     return bool(released) and released <= own
 
 
 def unfilled(source: str, starter: str, entry: str) -> str:
     """The first function of the starter that `entry` needs, and that is as it was released, blanks included; or ""."""
-    own = _dumped(from_history([source], [entry]))
+    own = _dumped(from_history([source], entry))
     for statement in _statements(starter):
         name = getattr(statement, "name", "")
         if name and ast.dump(statement) in own and BLANK in (ast.get_source_segment(starter, statement) or ""):
@@ -114,7 +113,7 @@ def _statements(source: str) -> list[ast.stmt]:
 
 def line_with_dots(source: str, entry: str) -> int | None:
     """The first line with `...` in the place of code, among what `entry` needs; None if there is none."""
-    nodes = (node for statement in _statements(from_history([source], [entry])) for node in ast.walk(statement))
+    nodes = (node for statement in _statements(from_history([source], entry)) for node in ast.walk(statement))
     parts = (part for node in nodes for part in _parts_of_code(node))
     return min((p.lineno for p in parts if isinstance(p, ast.Constant) and p.value is ...), default=None)
 
@@ -336,22 +335,22 @@ def _touched(node: ast.stmt) -> Iterable[str]:
 # -- slicing ----------------------------------------------------------------------------------------------
 
 
-def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
-    """One source from cells: everything that `entries` need. "" if they are not defined.
+def _slice(texts: list[str], entry: str, own: int = 0) -> str:
+    """One source from cells: everything that `entry` needs. "" if it is not defined.
 
     The lines of the last `own` cells keep their numbers if there is room. Without `own`, the lines of the cell with the
-    last definition of an entry do.
+    last definition of `entry` do.
     """
     cells = [_read(text) for text in texts]
     program = [(cell, s) for cell, content in enumerate(cells) for s in content.statements][-MAX_STATEMENTS:]
-    kept = _needed([statement for _, statement in program], entries)
+    kept = _needed([statement for _, statement in program], entry)
     if not kept:
         return ""
     needed: dict[int, list[_Statement]] = defaultdict(list)  # cell -> its statements that are kept
     for index in kept:
         cell, statement = program[index]
         needed[cell].append(statement)
-    homes = [c for c, found in needed.items() if any(not s.stored.isdisjoint(entries) for s in found)]
+    homes = [c for c, found in needed.items() if any(entry in s.stored for s in found)]
     first, last = (len(cells) - own, len(cells)) if own else (max(homes), max(homes) + 1)
     before = [s for cell, found in needed.items() if cell < first for s in found]
     home = [cell for cell in needed if first <= cell < last]
@@ -361,8 +360,8 @@ def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
     return "\n".join([*_with_prelude(before, body, free), *after]).rstrip() + "\n"
 
 
-def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
-    """The statements that define `entries` and the names that they use; [] unless every entry is defined.
+def _needed(statements: list[_Statement], entry: str) -> list[int]:
+    """The statements that define `entry` and the names that they use; [] if none defines it.
 
     A name is looked up before a point of the program. This is the place where a statement runs. For names that a
     function uses when it is called, it is the end.
@@ -373,7 +372,7 @@ def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
             defining[name].append(index)
     keep: set[int] = set()
     seen: set[tuple[str, int]] = set()
-    todo = [(name, len(statements)) for name in entries]
+    todo = [(entry, len(statements))]
     steps = 0
     while todo:
         wanted = name, point = todo.pop()
@@ -381,7 +380,7 @@ def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
             continue
         seen.add(wanted)
         sources = _sources(statements, defining.get(name, []), name, point)
-        if not sources and name in entries and point == len(statements):
+        if not sources and wanted == (entry, len(statements)):
             return []
         steps += 1 + len(sources)
         if steps > MAX_STEPS:

@@ -16,7 +16,6 @@ import signal
 import symtable
 import sys
 import types
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,12 +120,12 @@ FILLING = (
 class Command:
     """A command's help and options. Without `calls`, the function of its name in this module gets the options.
 
-    calls: of a command for a class, a function, or module:function in classroom/. It gets the course and, by their
-    names, the options. What it returns prints itself, and has an exit status.
+    calls: of a command for a class, module:function in classroom/. It gets the course and, by their names, the options.
+    What it returns prints itself, and has an exit status.
     """
 
     help: str
-    calls: str | Callable = ""
+    calls: str = ""
     options: tuple[tuple[str, dict], ...] = ()
 
 
@@ -134,10 +133,8 @@ def _of_a_class(options: argparse.Namespace) -> int:
     from .classroom.course import Course
 
     command = COMMANDS[options.command]
-    work = command.calls
-    if isinstance(work, str):
-        module, function = work.split(":")
-        work = getattr(importlib.import_module(f".classroom.{module}", __package__), function)
+    module, function = command.calls.split(":")
+    work = getattr(importlib.import_module(f".classroom.{module}", __package__), function)
     names = (how.get("dest") or name.lstrip("-").replace("-", "_") for name, how in command.options)
     given = {name: getattr(options, name) for name in names}
     if "workers" in given:  # it grades, which may take long
@@ -145,20 +142,6 @@ def _of_a_class(options: argparse.Namespace) -> int:
     report = work(course=Course.open(options.course, options.db), **given)
     report.print()
     return report.status
-
-
-def _export(course, system, into, to, column, scale):
-    from .classroom.standing import export
-
-    if not system:
-        return export(course, to)
-    from .classroom.lms.filled import export_for
-
-    if not into:
-        raise CallError(f"found no --into; give the CSV that {system} exported: --into grades.csv")
-    if wrong := next((said for said in column if "=" not in said), None):
-        raise CallError(f"--column: found {wrong!r}; expected ASSIGNMENT=TITLE, such as '01_vector_add=Lab 1'")
-    return export_for(course, system, into, to, columns=dict(said.split("=", 1) for said in column), scale=scale)
 
 
 COMMANDS = {
@@ -192,7 +175,7 @@ COMMANDS = {
     "grade": Command("judge what was collected", "grading.grade:grade", (*CHOOSING, *GRADING)),
     "feedback": Command("write a page for each student", "reports.feedback:feedback"),
     "report": Command("write one page about the class", "reports.report:report"),
-    "export": Command("write the grades as CSV", _export, (TO, *FILLING)),
+    "export": Command("write the grades as CSV", "lms.filled:export_grades", (TO, *FILLING)),
     "gradescope": Command("write the autograder of an assignment for Gradescope", "lms.gradescope:build_zip", (
         _option("assignment"),
         _option("--to", dest="path", type=Path, help="the zip (default: in the course directory)"),

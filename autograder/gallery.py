@@ -109,7 +109,7 @@ def solution(exercise: str) -> str:
         raise BadEdit(f"the solution of {exercise} is not part of this copy of the course")
     about, text = EXERCISES[exercise], cell[0]
     if before := hints.answer_cell(about.rests_on):
-        text = from_history([before[0], text], [about.entry])
+        text = from_history([before[0], text], about.entry)
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     script = ast.parse((hints.SOLUTIONS / f"{about.notebook}.py").read_text(encoding="utf-8"))
     imports = [node for node in script.body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -19,7 +19,9 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
+from workshop import hints, record
 from workshop.notebook import interactive_shell
+from workshop.progress import path, progress, write_page
 
 from . import answer, panel, session, yours
 from .box import BoxError, lockdown
@@ -38,9 +40,7 @@ FROM_FILE = (
 )
 SAME = "This is the code of the last check. If you changed the cell since, run it, then check again."
 PASSING = {Slug.GRADER_ERROR, Slug.TIMEOUT, Slug.CRASH, Slug.OUT_OF_MEMORY}  # another check may end in another way
-_judge: Judge | None = None
 _latest: dict[str, tuple[str, Verdict]] = {}  # for each exercise, the code of its last check, and the verdict
-_session: session.Session | None = None
 _one_at_a_time = threading.Lock()
 lockdown.missing()  # called now, and cached: it forks, which is not safe after JAX has started
 
@@ -55,18 +55,14 @@ def check(name: str) -> Verdict | None:
         of_it = [each.name for each in EXERCISES.values() if each.entry == getattr(name, "__name__", "")]
         print(f'check takes the name of an exercise: check("{(of_it or ["vector_add"])[0]}")')
         return None
+    shell, shown = interactive_shell(), None
     try:
         exercise = find(name)
-    except UnknownExercise as error:
-        print(error)
-        return None
-    shell = interactive_shell()
-    shown = Shown(name) if shell else None
-    try:
+        shown = Shown(name) if shell else None
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
-    except (BoxError, JaxMissing) as error:
+    except (UnknownExercise, BoxError, JaxMissing) as error:
         if shown:
-            shown.close()
+            shown.put("")
         print(error)
         return None
     if shown is None:
@@ -90,16 +86,13 @@ class Shown:
         now = time.monotonic()
         if now - self.latest > 0.15:
             self.latest = now
-            self._put(self.running(words=words))
+            self.put(self.running(words=words))
 
     def show(self, verdict: Verdict) -> None:
         below = _after(verdict) if verdict.passed else panel.part("ask", question=question(verdict))
-        self._put(verdict.to_html(below), verdict.to_text())
+        self.put(verdict.to_html(below), verdict.to_text())
 
-    def close(self) -> None:
-        self._put("")
-
-    def _put(self, html: str, text: str = "") -> None:
+    def put(self, html: str, text: str = "") -> None:
         self.handle.update({"text/html": html} | ({"text/plain": text} if text else {}), raw=True)
 
 
@@ -116,9 +109,6 @@ def question(verdict: Verdict) -> str:
 
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
-    from workshop import hints
-    from workshop.progress import path, progress, write_page
-
     following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
@@ -133,7 +123,7 @@ def _judged_in(shell, exercise, shown: Shown) -> Verdict:
     """The verdict on what ran in this notebook. Where nothing ran that can be judged, it says what to run."""
     ran = _watched(shell)
     cells, latest = ran.answer_runs(exercise.name)
-    source = answer.from_history(cells, [exercise.entry])
+    source = answer.from_history(cells, exercise.entry)
     if not source and latest and not answer.is_python(latest.code):
         source = latest.code
     restored = ""
@@ -152,8 +142,6 @@ def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
 
     Only definitions, imports and assignments are executed. What raises is left out: the judge will say why.
     """
-    from workshop.progress import progress
-
     saved, first = ran.saved_answer(exercise.name), next((cell.text for cell in ran.saved() if cell.is_code), "")
     source = saved.text if saved else ""
     if not source.strip():
@@ -201,8 +189,6 @@ def judged(name: str, source: str, say: Callable[[str], None] = lambda words: No
 
 
 def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
-    from workshop import record
-
     say("starting")
     with _one_at_a_time:
         judge().say = say
@@ -216,7 +202,7 @@ def _judged_in_script(exercise) -> Verdict:
     """The verdict on the running script. No second check follows in this process, so this one says all."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     text = "".join(linecache.getlines(script)) if script else ""
-    return replace(judged(exercise.name, answer.from_history([text], [exercise.entry])), advised=True)
+    return replace(judged(exercise.name, answer.from_history([text], exercise.entry)), advised=True)
 
 
 def better(before: Verdict, now: Verdict) -> str:
@@ -247,21 +233,19 @@ def _prove() -> None:
         judge().prove(PROVEN_EARLY)
 
 
+@functools.cache
 def judge() -> Judge:
     """The judge of this process. On a machine that cannot confine, the learner's own code runs unconfined."""
-    global _judge
-    if _judge is None:
-        confine = not lockdown.missing()
-        if not confine:
-            warnings.warn("checks run without a sandbox on this machine: check your own code only", stacklevel=2)
-        _judge = Judge(confine=confine)
-        atexit.register(_judge.close)
-    return _judge
+    confine = not lockdown.missing()
+    if not confine:
+        warnings.warn("checks run without a sandbox on this machine: check your own code only", stacklevel=2)
+    made = Judge(confine=confine)
+    atexit.register(made.close)
+    return made
 
 
+@functools.cache
 def _watched(shell) -> session.Session:
-    global _session
-    if _session is None or _session.shell is not shell:
-        _session = session.Session(shell)
-        _session.watch()
-    return _session
+    ran = session.Session(shell)
+    shell.events.register("pre_run_cell", ran.note)
+    return ran

@@ -11,8 +11,6 @@ from markupsafe import Markup
 
 from .text import many, templates_in
 
-BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
-
 
 def part(name: str, **about) -> str:
     """A macro of panel.html. It escapes what is in `about`."""
@@ -26,7 +24,7 @@ def _panels():
     JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
     """
     style = Markup(f"<style>\n{Path(__file__).with_name('panel.css').read_text(encoding='utf-8')}</style>")
-    functions = {"points": points, "mark": _mark, "counted": _counted, "backends": BACKENDS}
+    functions = {"points": points, "mark": _mark, "counted": _counted}
     functions |= {"boxes": _boxes, "ticks": _ticks, "legend": _LEGEND}
     return templates_in(Path(__file__).parent, words=_words)("panel.html").make_module({"style": style} | functions)
 

@@ -42,11 +42,8 @@ class Session:
     shell: object
     seen: dict[int, Run] = field(default_factory=dict)  # by the place in the history
 
-    def watch(self) -> None:
-        """From now on, notes the id and the time of every cell that runs."""
-        self.shell.events.register("pre_run_cell", self._note)
-
-    def _note(self, info) -> None:
+    def note(self, info) -> None:
+        """Notes the id and the time of a cell that is about to run."""
         if info.store_history and not info.silent:
             run = Run("", info.raw_cell, getattr(info, "cell_id", None), time.time())
             self.seen[len(self.shell.user_ns.get("In", []))] = run  # the cell is not in the history yet

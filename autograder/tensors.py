@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import torch
 
-# -- dtypes ----------------------------------------------------------------------------------------------
-
 
 def dtype_name(dtype: torch.dtype) -> str:
     """The name of a dtype without torch's prefix, such as "float32"."""
@@ -21,8 +19,6 @@ DTYPES = {
     for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
                   torch.int8, torch.uint64, torch.uint32, torch.uint16, torch.uint8, torch.bool)  # fmt: skip
 }
-
-# -- memory ----------------------------------------------------------------------------------------------
 
 
 def span(shape: Sequence[int], stride: Sequence[int]) -> int:
@@ -54,8 +50,6 @@ def from_bytes(raw: bytes | memoryview, dtype: torch.dtype, shape: Sequence[int]
     return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(tuple(shape))
 
 
-# -- fill patterns ---------------------------------------------------------------------------------------
-
 # Both tables have one pattern for each size of an element, in bytes.
 # A NaN that no computation produces. An element that still holds it was never written.
 UNWRITTEN = {1: 0xA5 - 256, 2: 0x7FA5, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}
@@ -71,8 +65,6 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 def is_poison(tensor: torch.Tensor) -> torch.Tensor:
     """True for each element of a contiguous tensor that still holds the pattern UNWRITTEN."""
-    if tensor.dtype == torch.bool:
-        tensor = tensor.view(torch.uint8)
     return bits(tensor) == UNWRITTEN[tensor.element_size()]
 
 
@@ -85,12 +77,8 @@ def poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.T
     """Fills the whole storage of a fresh tensor with the pattern. Returns the tensor."""
     if tensor.numel():
         whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
-        whole = whole.view(torch.uint8) if whole.dtype == torch.bool else whole
         bits(whole).fill_(pattern[tensor.element_size()])
     return tensor
-
-
-# -- numbers of large tensors -----------------------------------------------------------------------------
 
 
 def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, float] | None = (-4, 4)) -> torch.Tensor:
@@ -113,9 +101,6 @@ def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, f
     if not dtype.is_floating_point:
         return (low + (x >> 33 & 0x7FFFFFFF) % (end - low)).to(dtype)
     return ((x >> 33 & 0xFFFF).float() * ((end - low) / (1 << 16)) + low).to(dtype)
-
-
-# -- comparison ------------------------------------------------------------------------------------------
 
 
 def close(got: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> torch.Tensor:

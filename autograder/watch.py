@@ -51,7 +51,7 @@ class Watch:
         self.seen = self.stamp()  # a save while the judge is at work is another one
         if self.exercise is None or not self.text().strip():  # an editor empties a file for a moment before it writes
             return
-        source = answer.from_history([self.text()], [self.exercise.entry])
+        source = answer.from_history([self.text()], self.exercise.entry)
         if not source.strip():
             print(f"\n{self.path.name} does not define {self.exercise.entry}: write {self.exercise.signature}.")
             return
@@ -102,7 +102,7 @@ class Watch:
         print(f"\n▶ {lesson.name}, {many(lesson.points, 'point', 'points')}: {self.exercise.signature}")
         print(f"  notebooks/{lesson.notebook}.ipynb explains it.")
         text, signature = self.text(), self.exercise.signature.split(" ->")[0]
-        if write and not answer.from_history([text], [self.exercise.entry]).strip():
+        if write and not answer.from_history([text], self.exercise.entry).strip():
             imports = "import triton\nimport triton.language as tl\n" + IMPORTS.get(self.exercise.kind, IMPORTS[""])
             head = "" if set(imports.splitlines()) <= {*text.splitlines(), ""} else imports
             starter = self.exercise.starter or f"def {signature}:\n    ...  # your code here"

@@ -109,7 +109,7 @@ def solution(exercise: str) -> str:
     script = ast.parse((SOLUTIONS / f"{about.notebook}.py").read_text(encoding="utf-8"))
     imports = [ast.unparse(node) for node in script.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     cells = [answer_cell(name)[0] for name in lesson[: lesson.index(exercise) + 1]]
-    return ast.unparse(ast.parse(from_history(["\n".join(imports), *cells], [about.entry])))
+    return ast.unparse(ast.parse(from_history(["\n".join(imports), *cells], about.entry)))
 
 
 def mutants(exercise: str, count: int, seed: int) -> list[Mutant]:

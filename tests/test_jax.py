@@ -263,7 +263,7 @@ def test_a_rule_attached_after_the_definition_belongs_to_it():
     from autograder.answer import from_history
 
     source = answer("leaky_dropout_grad")
-    assert "leaky_dropout.defvjp(forward, backward)" in from_history([source], ["leaky_dropout"])
+    assert "leaky_dropout.defvjp(forward, backward)" in from_history([source], "leaky_dropout")
 
 
 @pytest.mark.usefixtures("briefly")
@@ -276,7 +276,7 @@ def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge, few)
     starter, second = find("leaky_dropout").starter, lesson["leaky_dropout_grad"]
     with few():
         said = [
-            judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
+            judge.judge("leaky_dropout_grad", from_history([imports, *cells], "leaky_dropout"))
             for cells in ((starter, second), (second,), (lesson["leaky_dropout"], second))
         ]
     assert [each.diagnosis for each in said] == ["not-attempted", "runtime-error", None]

@@ -110,5 +110,5 @@ def test_a_notebook_history_gives_the_solution():
     source = solutions()["vector_add"]
     history = [IMPORTS, "x = 1", source, "add(torch.ones(3), torch.ones(3))", "%timeit 1"]
     with contextlib.redirect_stdout(io.StringIO()):
-        found = from_history(history, ["add"])
+        found = from_history(history, "add")
     assert "def add_kernel" in found and "def add(" in found and "timeit" not in found

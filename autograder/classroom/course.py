@@ -45,7 +45,6 @@ def configure(c: Config) -> None:
     c.Autograde.exporter_class = f"{PLUGINS}.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [f"{PLUGINS}.TrustedVerdict"]
-    c.AssignLatePenalties.plugin_class = f"{PLUGINS}.DueDates"
     c.GenerateFeedback.exporter_class = f"{PLUGINS}.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s

@@ -20,7 +20,6 @@ MAX_NOTEBOOK_BYTES = 64 << 20  # full of pictures
 MAX_VALUES = 2_000_000  # of JSON: 64 MB of empty lists would take 2 GB of memory
 MAX_CELLS = 5_000
 MAX_ANSWER_CHARACTERS = 60_000
-NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 REVIEW = "review"  # why a person must look at an answer, in the metadata of its check cell
 
 

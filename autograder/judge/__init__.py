@@ -135,7 +135,7 @@ class Judge:
         if not source.strip():
             finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
             return self._verdict(exercise, finding)
-        source = from_history([source], [exercise.entry]) or source  # not left-over prints or benchmarks
+        source = from_history([source], exercise.entry) or source  # not left-over prints or benchmarks
         seed = secrets.randbits(62) if seed is None else seed
         if self.checker and (found := self._found_by_checker(exercise, source, seed)):
             return found

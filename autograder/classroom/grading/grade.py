@@ -1,8 +1,5 @@
 """Grades what was collected: many judges side by side, one row a submission.
 
-    submitted/ ──grade──▶ autograded/ + gradebook.db ──feedback──▶ feedback/
-                                                     ──export────▶ grades.csv, exercises.csv
-
 A grade that would become another one, though nobody changed the answer, is held back and shown first:
 
     held/<student>/<assignment>/     what it would be, until somebody writes it or it is judged anew
@@ -113,10 +110,10 @@ def grade(
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
         there = {(one.student_id, one.assignment.name): one for one in gradebook.db.query(SubmittedAssignment)}
-        records = [(names, graded(course, *names).record) for names in chosen if names in there]
-        records = [(names, record) for names, record in records if isinstance(record.get("by"), dict)]
+        records = {names: graded(course, *names).record for names in chosen if names in there}
+        records = {names: record for names, record in records.items() if "by" in record}
         # where the answers are what was graded in this gradebook
-        before = {names: record for names, record in records if is_about(record, submitted_notebook(course, *names))}
+        before = {n: record for n, record in records.items() if is_about(record, submitted_notebook(course, *n))}
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
         for names in kept:
@@ -210,10 +207,8 @@ def held(course: Course) -> dict[tuple[str, str], Row]:
     for names in course.handed_in(HELD):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             notebook = json.loads(course.notebook(HELD, *names).read_bytes())
-            row = Row.from_record(*names, notebook["metadata"][NAME])
-            if isinstance(notebook["metadata"][NAME]["by"], dict):
-                row.notebook, row.kept = notebook, False
-                rows[names] = row
+            rows[names] = row = Row.from_record(*names, notebook["metadata"][NAME])
+            row.notebook, row.kept = notebook, False
     return rows
 
 

@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +22,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from sqlalchemy.pool import NullPool
-from traitlets.config import Config
 
 from ...text import visible
-from ...verdict import GRADER_ERROR
-from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
+from ...verdict import Slug
+from ..course import COURSE_ID, Course, CourseError, read_timestamp, write_atomically
 from ..intake.people import ClassList
-from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
+from ..submission import REVIEW, answers_in, checks_in, exercise_of, grade_id
 from .judging import NAME, Row, graded, points_in, ungraded
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
@@ -128,22 +127,26 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
 
 
 class Lateness:
-    """Brings what course.toml says into the gradebook. nbgrader's plug-in, or a course's own, says penalties."""
+    """Brings what course.toml says into the gradebook. A plug-in of the course's own comes before it for penalties."""
 
     def __init__(self, course: Course) -> None:
         self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
 
     @functools.cached_property
-    def _assign(self):
+    def _nbgraders(self):
         from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
 
-        config = Config()
-        configure(config)  # the course may be new, and was opened before it had a configuration
-        config.merge(self._course.config)
-        assign = AssignLatePenalties(config=config)
-        assign.course, assign.rules = self._course, self._rules
+        assign = AssignLatePenalties(config=self._course.config)
         assign.init_plugin()
         return assign
+
+    def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
+        if "plugin_class" not in self._course.config.AssignLatePenalties:
+            said = self._rules.penalty(assignment, self._course.points(assignment), timedelta(seconds=late))
+            if said is not None:
+                return said
+        self._nbgraders.student_id, self._nbgraders.assignment_id = student, assignment
+        return self._nbgraders.plugin_inst.late_submission_penalty(student, score, late)
 
     def apply(self, submission: SubmittedAssignment) -> None:
         """Write it to the submission; the caller commits. Its grades are in the database."""
@@ -155,10 +158,7 @@ class Lateness:
         if not late and (student, assignment) in self._classlist.late:
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
         for notebook in submission.notebooks:
-            asked = None
-            if late > 0:
-                self._assign.student_id, self._assign.assignment_id = student, assignment
-                asked = self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
+            asked = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
             notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
 
 
@@ -228,8 +228,8 @@ def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
     kept that somebody must decide; `waiting` reads it.
     """
     slug = cell["metadata"]["verdict"]["diagnosis"]
-    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
-    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else points_in(cell)
+    failed = slug in (Slug.NO_NOTEBOOK, Slug.GRADER_ERROR)
+    grade.auto_score = None if slug == Slug.GRADER_ERROR else 0.0 if failed else points_in(cell)
     if grade.manual_score is None:
         grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell["metadata"].get(REVIEW))
     elif not same_answer:

@@ -14,22 +14,23 @@ import functools
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from ...answer import without_comments
 from ...exercises import EXERCISES
 from ...judge import Judge
 from ...judge.jax import JaxMissing
-from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, side_by_side, size_here
+from ...judge.pool import JudgePool, NewJudge, Stopped, SturdyJudge, cards, side_by_side, size_here
 from ...text import visible
-from ...verdict import GRADER_ERROR, Verdict
+from ...verdict import Slug, Verdict
 from ..course import Course, CourseError
-from .judging import Answer, Place, Question, Row, answered, ask, judge_submission, judge_version, place, read
+from .judging import Place, Row, judge_submission, judge_version, place
 
-DEATHS = 2  # workers that may die of a submission before it is failed
+DEATHS = 2  # workers that may die of an answer before it is failed
+MOST = 256  # submissions that a cluster judges at the same time
 START_SECONDS = 60
 PREFIX = "autograder-"  # of a batch's folder for temporary files
 
@@ -42,8 +43,12 @@ def prove(new_judge: NewJudge, exercises: set[str]) -> None:
                 judge.prove(exercise)
 
 
+class WorkersDied(Stopped):
+    """An answer was given up, because it would end more workers."""
+
+
 class Here:
-    """What judges a batch. A Cluster is asked the same."""
+    """What judges a batch: a pool of judges. Those of a Cluster judge elsewhere."""
 
     def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
         """new_judge: makes each judge of the batch, in this process."""
@@ -60,13 +65,25 @@ class Here:
         known: dict[tuple[str, str], Verdict] = {}
 
         def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
-            return judge_submission(course, *names, _OneVerdict(judge, known))
+            with self.turn():
+                return judge_submission(course, *names, _OneVerdict(judge, known))
 
-        size = min(self._workers, len(todo))
-        pool = JudgePool([self._own] * size if self._own else side_by_side(self._new_judge, size, self._bound))
-        with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
+        pool = JudgePool(self.makers(len(todo)))
+        with scratch_folder(), pool, contextlib.closing(self), contextlib.closing(pool.each(work, todo)) as done:
             for _, row in done:
                 yield row
+
+    def makers(self, count: int) -> list[NewJudge]:
+        """What makes the judges of a batch of so many submissions."""
+        size = min(self._workers, count)
+        return [self._own] * size if self._own else side_by_side(self._new_judge, size, self._bound)
+
+    def turn(self) -> contextlib.AbstractContextManager:
+        """Around the judging of one submission."""
+        return contextlib.nullcontext()
+
+    def close(self) -> None:
+        """Judge no further answer."""
 
 
 @dataclass
@@ -79,7 +96,7 @@ class _OneVerdict:
     def judge(self, exercise: str, source: str) -> Verdict:
         source = without_comments(source)
         verdict = self.known.get((exercise, source)) or self.judge_of_new.judge(exercise, source)
-        if verdict.diagnosis != GRADER_ERROR:
+        if verdict.diagnosis != Slug.GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
 
@@ -94,57 +111,64 @@ def scratch_folder() -> Iterator[None]:
                 with (left / ".lock").open("r") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(left, ignore_errors=True)
-    before = tempfile.tempdir
-    folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-    with (Path(folder) / ".lock").open("w") as lock:
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True) as folder,
+        (Path(folder) / ".lock").open("w") as lock,
+        mock.patch.object(tempfile, "tempdir", folder),
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
-        tempfile.tempdir = folder
-        try:
-            yield
-        finally:
-            tempfile.tempdir = before
-            shutil.rmtree(folder, ignore_errors=True)
+        yield
 
 
-class Cluster:
+class Cluster(Here):
     def __init__(self, client, place: Place, confine: bool, new_judge: NewJudge | None) -> None:
         self.place, self._client = place, client
-        self._new_judge = new_judge or functools.partial(Judge, confine)
         self.resources = {"GPU": 1} if place.backend != "interpreter" else {}
+        self._judge_there = new_judge or functools.partial(Judge, confine)
+        self._first, self._change = threading.Lock(), threading.Condition()
+        self._taken, self._running, self._closed = 0, set(), False
 
     def prove(self, exercises: set[str]) -> None:
         """CourseError before the first submission where a worker misjudges known answers."""
-        _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
+        _all_well(self._client.run(prove, self._judge_there, exercises, on_error="return"))
 
-    def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
-        """A row for each submission, as they are done. No more are on their way than the workers have threads.
+    def makers(self, count: int) -> list[NewJudge]:
+        return [lambda: contextlib.nullcontext(self)] * min(MOST, count)
 
-        So a worker that dies is blamed on what it was judging, and not on what waited for it.
-        """
-        from distributed import as_completed
-
-        running: dict[object, Row] = {}
-        done = as_completed(loop=self._client.loop)
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a free thread of a worker. One that dies is so blamed on what it judged, not on what waited."""
+        with self._first, self._change:
+            while self._taken >= self.slots() and not self._closed:
+                self._change.wait(0.2)  # for another worker
+            self._taken += 1
         try:
-            for row in (read(course, *names) for names in todo):
-                if not row.questions:
-                    yield answered(course, row, [], 0.0)
-                    continue
-                while len(running) >= self.slots():
-                    if running:
-                        yield _next(course, running, done)
-                    else:
-                        time.sleep(0.2)  # until there is a worker again
-                future = self._client.submit(
-                    judge_there, self.place.version, self._new_judge, row.questions, row.submission.cells,
-                    pure=False, resources=self.resources or None,
-                )  # fmt: skip
-                running[future] = row
-                done.add(future)
-            while running:
-                yield _next(course, running, done)
+            yield
         finally:
-            self._client.cancel(list(running))
+            with self._change:
+                self._taken -= 1
+                self._change.notify()
+
+    def judge(self, exercise: str, source: str) -> Verdict:
+        """The verdict of a worker. Several threads ask for one at the same time."""
+        from distributed.scheduler import KilledWorker
+
+        if self._closed:
+            raise Stopped("the batch was stopped")
+        question = self.place.version, self._judge_there, exercise, source
+        future = self._client.submit(judge_there, *question, pure=False, resources=self.resources or None)
+        self._running.add(future)
+        try:
+            return future.result()
+        except KilledWorker:
+            raise WorkersDied(f"{DEATHS} workers died while they judged it; it was not tried again") from None
+        finally:
+            self._running.discard(future)
+
+    def close(self) -> None:
+        """Judge no further answer, and cancel what is on its way."""
+        self._closed = True
+        self._client.cancel(list(self._running))
 
     def slots(self) -> int:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
@@ -202,20 +226,6 @@ def _common(places: dict[str, Place], address: str) -> Place:
     return first
 
 
-def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
-    from distributed.scheduler import KilledWorker
-
-    future = next(done)
-    row = running.pop(future)
-    try:
-        seconds, answers = future.result()
-        return answered(course, row, answers, seconds)
-    except KilledWorker:
-        return row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
-    except Exception as error:
-        return row.fail(error)
-
-
 # -- on a worker ------------------------------------------------------------------------------------------
 
 _mine = threading.local()  # a judge for each thread: only one thread may use it
@@ -223,15 +233,11 @@ _stop_all: list[Callable[[], None]] = []
 atexit.register(lambda: [stop() for stop in _stop_all])
 
 
-def judge_there(
-    version: str, new_judge: NewJudge, questions: list[Question], cells: list[dict]
-) -> tuple[float, list[Answer]]:
-    """Seconds and verdicts. Raises RuntimeError if this worker would judge differently."""
+def judge_there(version: str, new_judge: NewJudge, exercise: str, source: str) -> Verdict:
+    """A worker's verdict. Raises RuntimeError if this worker would judge differently."""
     if judge_version() != version:
         raise RuntimeError("the worker has another version of the judge, of torch or of Triton, or another card")
     if getattr(_mine, "judge", None) is None:
         _mine.judge = SturdyJudge(new_judge)
         _stop_all.append(_mine.judge.close)
-    began = time.perf_counter()
-    answers = ask(_mine.judge, questions, cells)
-    return time.perf_counter() - began, answers
+    return _mine.judge.judge(exercise, source)

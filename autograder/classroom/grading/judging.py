@@ -18,11 +18,10 @@ from typing import NamedTuple, Self
 
 from ...answer import from_notebook
 from ...text import visible
-from ...verdict import GRADER_ERROR, Finding, Verdict
+from ...verdict import Finding, Slug, Verdict
 from ...versions import stack
 from ..course import Course, file_hash, hash_of, word
 from ..submission import (
-    NO_NOTEBOOK,
     REVIEW,
     Submission,
     answers_in,
@@ -36,8 +35,6 @@ from ..submission import (
 NAME = "autograder"  # of the record in the notebook's metadata
 _NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
 MAX_PANEL = 200_000
-Question = tuple[str, float]  # an exercise and its points
-Answer = tuple[Verdict, str]  # a verdict and the source that it is about
 
 
 @dataclass
@@ -45,8 +42,7 @@ class Row:
     """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
 
     `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs. `failed` says that the
-    grader failed, and not the student; `kept` that the grade is of an earlier run. `submission` is there until its
-    answers are judged, wherever that is.
+    grader failed, and not the student; `kept` that the grade is of an earlier run.
     """
 
     student: str
@@ -59,13 +55,6 @@ class Row:
     failed: bool = False
     kept: bool = False
     seconds: float = 0.0
-    submission: Submission | None = field(default=None, repr=False)
-
-    @property
-    def questions(self) -> list[Question]:
-        """What to ask a judge about it."""
-        readable = self.submission and not self.submission.problem
-        return [(name, points) for name, points, _ in checks_in(self.submission.notebook)] if readable else []
 
     @property
     def names(self) -> tuple[str, str]:
@@ -94,85 +83,69 @@ class Row:
         return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
 
 
-def read(course: Course, student: str, assignment: str) -> Row:
-    """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
-    from ...exercises import EXERCISES
-
-    row = Row(student, assignment)
-    try:
-        released = course.released.get(assignment)
-        if released is None:
-            raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
-        path = submitted_notebook(course, student, assignment)
-        submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
-        row.submission = submission = read_submission(path, released)
-        lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
-        if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
-            problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
-            row.submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
-        answers = hash_of(row.submission.cells) if not row.submission.problem else ""
-        row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
-    except Exception as error:
-        row.fail(error)
-    return row
-
-
-def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
-    """A judge's verdicts on the answers in some cells. Never raises."""
-    from ...exercises import find
-
-    answers = []
-    for exercise, points in questions:
-        source = ""
-        try:
-            source = from_notebook({"cells": cells}, find(exercise)) or ""
-            verdict = judge.judge(exercise, source)
-            # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
-            if verdict.diagnosis == "compile-error" and not any(verdict.blanks.values()):
-                verdict = replace(verdict, blank_findings={})
-        except Exception as error:
-            verdict = _zero(exercise, points, GRADER_ERROR, grader_error(error))
-        answers.append((verdict, source))
-    return answers
-
-
-def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
-    """The row of a submission, with the verdicts on its questions. Never raises."""
-    row.seconds, submission, row.submission = seconds, row.submission, None
-    try:
-        if submission is not None:
-            _write_answers(row, submission, course.released[row.assignment], answers)
-    except Exception as error:
-        row.fail(error)
-    return row
-
-
 def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
     """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
-    began = time.perf_counter()
-    row = read(course, student, assignment)
-    answers = ask(judge, row.questions, row.submission.cells) if row.submission else []
-    return answered(course, row, answers, time.perf_counter() - began)
+    row, began = Row(student, assignment), time.perf_counter()
+    try:
+        _write_answers(row, read(course, student, assignment), course.released[assignment], judge)
+    except Exception as error:
+        row.fail(error)
+    row.seconds = time.perf_counter() - began
+    return row
 
 
-def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
+def read(course: Course, student: str, assignment: str) -> Submission:
+    """A submission, ready to be judged. LookupError for one of no assignment of the course."""
+    from ...exercises import EXERCISES
+
+    released = course.released.get(assignment)
+    if released is None:
+        raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
+    path = submitted_notebook(course, student, assignment)
+    submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
+    submission = read_submission(path, released)
+    lesson = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
+    if submission.foreign and not any(from_notebook({"cells": submission.cells}, one) for one in lesson):
+        problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+        submission = Submission(copy.deepcopy(released), problem=visible(problem, 300))
+    answers = hash_of(submission.cells) if not submission.problem else ""
+    submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
+    return submission
+
+
+def ask(judge, exercise, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+    """A judge's verdict on the answer in some cells, and the source that it is about. Never raises."""
+    source = ""
+    try:
+        source = from_notebook({"cells": cells}, exercise) or ""
+        verdict = judge.judge(exercise.name, source)
+        # What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too.
+        if verdict.diagnosis == Slug.COMPILE_ERROR and not any(verdict.blanks.values()):
+            verdict = replace(verdict, blank_findings={})
+    except Exception as error:
+        verdict = _zero(exercise.name, points, Slug.GRADER_ERROR, grader_error(error))
+    return verdict, source
+
+
+def _write_answers(row: Row, submission: Submission, released: dict, judge) -> None:
     from ...exercises import find
 
-    judged, record = iter(answers), submission.notebook["metadata"][NAME]
+    record = submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += [submission.problem] * bool(submission.problem)
     row.needs_review = bool(submission.problem)
     for exercise, points, cell in checks_in(submission.notebook):
         if submission.problem:
             hashes[exercise] = record["submitted"]
-            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problem)
+            verdict = _zero(exercise, points, Slug.NO_NOTEBOOK, submission.problem)
         else:
-            verdict, source = next(judged)
+            about = find(exercise)
+            verdict, source = ask(judge, about, points, submission.cells)
             # Show what was judged where the student wrote the function in another cell.
             starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
-            defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", answer["source"])
+            defines = re.search(rf"\bdef\s+{about.entry}\b", answer["source"])
             elsewhere = answer["source"] == starter["source"] or not defines
-            if elsewhere and source and source != from_notebook(released, find(exercise)):
+            if elsewhere and source and source != from_notebook(released, about):
                 answer["source"] = source
             hashes[exercise] = hash_of(source)
             count, doubt = submission.cells_of_answers.get(exercise, 1), ""
@@ -187,7 +160,7 @@ def _write_answers(row: Row, submission: Submission, released: dict, answers: li
         _write_verdict(cell, verdict, earned)
         row.points += points
         row.score += earned
-        if verdict.diagnosis == GRADER_ERROR:
+        if verdict.diagnosis == Slug.GRADER_ERROR:
             row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
 
@@ -215,7 +188,7 @@ def ungraded(course: Course, row: Row) -> dict:
     """The released notebook, with the error that kept a submission from being graded in every check cell."""
     notebook = copy.deepcopy(course.released[row.assignment])
     for exercise, points, cell in checks_in(notebook):
-        _write_verdict(cell, _zero(exercise, points, GRADER_ERROR, row.notes[-1]), 0.0)
+        _write_verdict(cell, _zero(exercise, points, Slug.GRADER_ERROR, row.notes[-1]), 0.0)
     return notebook
 
 

@@ -5,12 +5,10 @@ No cell of a student is executed by nbgrader: ReleasedExporter and TrustedVerdic
 
 import atexit
 import functools
-from datetime import timedelta
 
 import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
 from nbformat import NotebookNode
-from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 from traitlets.config import Configurable
@@ -63,15 +61,6 @@ def _shared_judge(confine: bool):
     judge = SturdyJudge(functools.partial(Judge, confine))
     atexit.register(judge.close)
     return judge
-
-
-class DueDates(LateSubmissionPlugin):
-    """Takes off what course.toml says, else what nbgrader does. `gradebook.Lateness` makes it, and says the rules."""
-
-    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)
-        said = self.parent.rules.penalty(assignment, self.parent.course.points(assignment), late)
-        return super().late_submission_penalty(student_id, score, total_seconds_late) if said is None else said
 
 
 class FeedbackExporter(Exporter):

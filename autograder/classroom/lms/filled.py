@@ -16,7 +16,7 @@ from ..grading.gradebook import graded_folders
 from ..intake.identity import Lessons
 from ..intake.people import ClassList, Person, Roster, Unclear, read_table
 from ..intake.systems import SYSTEMS, Named
-from ..standing import Standing, Submission
+from ..standing import Standing, Submission, export
 
 EXCUSED = "EX"
 MOODLE_ZIP = "moodle-feedback.zip"
@@ -147,6 +147,19 @@ class _Table:
                     archive.write(page, name)
         elif self.filled and "Identifier" in self.header:
             report.notes.append("there are no feedback pages yet, so no zip of them; run `autograder feedback`")
+
+
+def export_grades(
+    course: Course, system: str | None, into: Path | None, to: Path | None, column: list[str], scale: bool
+) -> Outcome:
+    """Write grades.csv and exercises.csv, or with a `system` its own CSV. Each `column` is ASSIGNMENT=TITLE."""
+    if not system:
+        return export(course, to)
+    if not into:
+        raise CourseError(f"found no --into; give the CSV that {system} exported: --into grades.csv")
+    if wrong := next((said for said in column if "=" not in said), None):
+        raise CourseError(f"--column: found {wrong!r}; expected ASSIGNMENT=TITLE, such as '01_vector_add=Lab 1'")
+    return export_for(course, system, into, to, columns=dict(said.split("=", 1) for said in column), scale=scale)
 
 
 def export_for(

@@ -8,12 +8,13 @@ from pathlib import Path
 from nbgrader.api import Comment
 
 from ...text import visible
+from ...verdict import Slug
 from ..course import Course, CourseError, Outcome, word
 from ..duedates import spoken
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, open_gradebook
 from ..grading.judging import graded
 from ..standing import Standing
-from ..submission import NO_NOTEBOOK, answers_in, checks_in
+from ..submission import answers_in, checks_in
 from ..templates import document, write_page
 
 LATE = "It was handed in late."
@@ -61,7 +62,7 @@ def student_page(notebook: dict, student: str, assignment: str, marks: Marks, no
         verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
         shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)
         panel = next(("".join(html) for html in shown if html), "")
-        answer = "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, "")
+        answer = "" if (verdict or {}).get("diagnosis") == Slug.NO_NOTEBOOK else answers.get(name, "")
         one = {"name": name, "panel": panel, "answer": answer, "comment": marks.comments.get(name, "")}
         exercises.append(one | {"score": marks.scores[name].score, "points": marks.scores[name].points})
     texts = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")

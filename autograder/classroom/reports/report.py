@@ -18,18 +18,15 @@ from statistics import median
 from urllib.parse import quote
 
 from ...text import visible
-from ...verdict import GRADER_ERROR
+from ...verdict import Slug
 from ..course import Course, Outcome, file_hash, word
 from ..grading.gradebook import graded_folders
 from ..grading.judging import Judged, graded
 from ..standing import Standing, Submission, write_csv
-from ..submission import NO_NOTEBOOK, answers_in
+from ..submission import answers_in
 from ..templates import document, write_page
 
-NOT_ATTEMPTED = "not-attempted"
-SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers
 NAMED = 12  # people that a line names
-MAX_SAMPLE = 4000
 RUN = 10  # tokens; about two lines
 ENOUGH = 15  # runs of an answer's own; with fewer there is nothing to compare
 ALIKE = 0.8
@@ -68,9 +65,9 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         records[student, assignment] = there.record
         for exercise, judged in there.exercises.items():
             slug, about = judged.verdict.get("diagnosis"), exercises[assignment, exercise]
-            if slug == NOT_ATTEMPTED:
+            if slug == Slug.NOT_ATTEMPTED:
                 about.not_started.append(student)
-            elif slug not in (GRADER_ERROR, NO_NOTEBOOK):  # these say nothing about the exercise
+            elif slug not in (Slug.GRADER_ERROR, Slug.NO_NOTEBOOK):  # these say nothing about the exercise
                 about.tried[student] = judged
     now = now or Standing(course)
     seconds = [record["seconds"] for record in records.values() if isinstance(record.get("seconds"), float)]
@@ -87,7 +84,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         "assignments": [_handed_in(now, assignment, records) for assignment in now.assigned],
         "not_started": _not_started(now, exercises, records),
         "exercises": exercises,
-        **{"named": NAMED, "listed": LISTED, "samples": SAMPLES, "most": MAX_SAMPLE, "most_pairs": PAIRS},
+        "named": NAMED,
     }
     files = {"page": course.root / "report.html", "misconceptions": course.root / "misconceptions.csv"}
     starters = {assignment: answers_in(notebook) for assignment, notebook in course.released.items()}

@@ -14,10 +14,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from ...text import templates_in
-from ..course import file_hash, hash_of, write_atomically
+from ..course import TEMPLATES, file_hash, hash_of, write_atomically
 
-FOLDER = Path(__file__).parent
-template = templates_in(FOLDER)
+template = templates_in(TEMPLATES)
 
 
 def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
@@ -32,7 +31,7 @@ def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
 @functools.cache
 def _program() -> list[str]:
     """Changes with what makes a page."""
-    return [file_hash(path) for room in (FOLDER, FOLDER.parent / "reports") for path in sorted(room.glob("*.*"))]
+    return [file_hash(path) for room in (TEMPLATES, TEMPLATES.parent / "reports") for path in sorted(room.glob("*.*"))]
 
 
 def document(name: str, title: str, **about: object) -> str:
