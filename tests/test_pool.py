@@ -104,30 +104,33 @@ def test_who_stops_early_waits_for_no_more_than_what_began():
 CARDS = [{"CUDA_VISIBLE_DEVICES": "2"}, {"CUDA_VISIBLE_DEVICES": "GPU-5"}]
 
 
-@pytest.mark.parametrize("bound, seen", [(CARDS, {"2", "GPU-5"}), ((), {"None"})])
-def test_each_judge_is_a_process_and_sees_one_card(bound, seen):
+def test_each_judge_is_a_process_and_sees_one_card():
     both = threading.Barrier(2, timeout=60)
 
     def work(judge, n):
         both.wait()
         return judge.judge("vector_add", "'right'").note
 
-    with JudgePool(side_by_side(Sees, 2, bound)) as pool:
+    with JudgePool(side_by_side(Sees, 2, CARDS)) as pool:
         notes = {note for _, note in pool.each(work, range(4))}
         judge = pool._judges[0]
         with pytest.raises(JaxMissing):
             judge.judge("vector_add", "no jax")
         with pytest.raises(Exception, match="process ended, with status 3"):
             judge.judge("vector_add", "die")
-        assert judge.judge("vector_add", "'right'").note.split()[0] in seen  # a new process, the same card
-    cards, processes = zip(*(note.split() for note in notes))
-    assert {*cards} == seen and len({*processes}) == 2 and str(os.getpid()) not in processes
+        assert judge.judge("vector_add", "'right'").note.startswith("2 ")  # a new process, the same card
+    seen, processes = zip(*(note.split() for note in notes))
+    assert {*seen} == {"2", "GPU-5"} and len({*processes}) == 2 and str(os.getpid()) not in processes
     assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
 
 
-def test_one_card_has_one_judge_and_no_card_one_per_processor(monkeypatch):
+def test_one_judge_is_in_this_process_and_several_are_not():
     assert side_by_side(Sees, 8, CARDS[:1]) == side_by_side(Sees, 1) == [Sees]
-    assert len(side_by_side(Sees, 8, CARDS)) == 2
+    assert [each.args for each in side_by_side(Sees, 8, CARDS)] == [(Sees, card) for card in CARDS]
+    assert [each.args for each in side_by_side(Sees, 3)] == [(Sees, {})] * 3
+
+
+def test_there_is_a_judge_for_each_card_and_without_cards_for_each_processor(monkeypatch):
     assert cards() == [] and size_here([]) == os.cpu_count()
     monkeypatch.setattr("autograder.judge.pool.this_backend", lambda: "cuda")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
