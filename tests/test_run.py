@@ -378,6 +378,19 @@ def test_versions_follow_the_source():
     assert exercise_version("naive_softmax") == exercise_version("online_softmax")  # of one module
 
 
+def test_the_judges_version_is_that_of_the_modules_that_judge():
+    """Where another module changes, no class is judged again."""
+    from autograder.classroom.grading import judging
+
+    code = "import sys, autograder.judge.pool; print(*[m.__file__ for n, m in sys.modules.items() if NAME in n[:10]])"
+    code = code.replace("NAME", "'autograder'")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    package = Path(judging.__file__).parents[2]
+    loaded = {*map(Path, out.split()), *(package / "box" / "inside").glob("*.py")}
+    files = {file for file in judging.judge_files() if file.is_relative_to(package)}
+    assert files == loaded - {*(package / "exercises").glob("*.py")}
+
+
 def test_a_fault_of_the_grader_is_tried_again(course):
     submit(course, "ann", filled(ADD, vector_add="boom", bug_hunt="right"))
     regrade(course)

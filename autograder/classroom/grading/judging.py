@@ -33,7 +33,8 @@ from ..submission import (
 )
 
 NAME = "autograder"  # of the record in the notebook's metadata
-_NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
+_NOT_THE_JUDGE = {"classroom", "exercises", "cli.py", "lessons.py", "notebook.py", "selftest.py", "session.py",
+                  "watch.py", "yours.py"}  # fmt: skip
 MAX_PANEL = 200_000
 
 
@@ -176,7 +177,8 @@ def grader_error(error: Exception) -> str:
 def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
     """Put a verdict into the graded cell: as metadata, and as outputs. nbgrader reads the points from the last one."""
     cell["metadata"]["verdict"] = verdict.to_json()
-    panel = {"text/plain": verdict.to_text(), "text/html": visible(verdict.to_html(), MAX_PANEL)}
+    html = visible(verdict.to_html(), MAX_PANEL)
+    panel = {"text/plain": verdict.to_text()} | ({"text/html": html} if len(html) < MAX_PANEL else {})  # whole, or none
     points = {"text/plain": repr(float(earned))}
     cell["outputs"] = [
         {"output_type": "display_data", "metadata": {}, "data": panel},
@@ -216,11 +218,15 @@ def place() -> Place:
 @functools.cache
 def judge_version() -> str:
     """Changes with the judge's source, with the packages that a verdict depends on, and with this card."""
+    return hash_of([_hash_files(judge_files()), stack(), _backend_and_card()[1]])
+
+
+def judge_files() -> list[Path]:
+    """The judge's source, but for the exercises, which have versions of their own."""
     package = Path(__file__).parents[2]
     beside = package.parent / "workshop"
     files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
-    files += [*beside.rglob("*.py"), beside / "advice.toml"]
-    return hash_of([_hash_files(files), stack(), _backend_and_card()[1]])
+    return [*files, *beside.rglob("*.py"), beside / "advice.toml"]
 
 
 @functools.cache

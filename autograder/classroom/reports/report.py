@@ -97,7 +97,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
             pairs += [(assignment, pair) for pair in similar(name, answers, starter)]
         pairs.sort(key=lambda line: -line[1].share)
         functions = {"address": _address, "word": word, "visible": visible}
-        return document("report.html", "The class", pairs=pairs, **about, **functions)
+        return document("report.html", "The class", pairs=pairs, **about, **functions, common=COMMON)
 
     folders = (ROOT / "tests" / "right", ROOT / "tests" / "wrong", ROOT / "solutions")  # of the known answers
     known = [file_hash(path) for folder in folders for path in sorted(folder.rglob("*.py"))]
