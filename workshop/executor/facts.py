@@ -105,7 +105,6 @@ class Facts:
         made_of = {part(o, "w"): reached([part(o, "w")], self.sources) for o in stores}
         return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
-
     def _products_of_dots(self, program: Program) -> dict[Operation, int]:
         """The factors have two axes, and one more: behind those of the first, before those of the second."""
         called = (value for each in program.functions.values() for value in each.entry.arguments)

@@ -112,7 +112,7 @@ FUNCTIONS |= {
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),
     "ldexp": by_numpy(np.ldexp, 2), "scalbn": by_numpy(np.ldexp, 2),
     "clz": lambda x: 8 * x.dtype.itemsize - _bit_length(x), "ffs": lambda x: _bit_length(x & -x),
-    "popc": lambda x: torch.from_numpy(np.bitwise_count(unsigned(x))), "brev": _brev,
+    "popc": lambda x: sum(x >> i & 1 for i in range(8 * x.dtype.itemsize)), "brev": _brev,
     "byte_perm": _byte_perm, "mul24": lambda x, y: (x.long() << 40 >> 40) * (y.long() << 40 >> 40),
     "umul24": lambda x, y: (x.long() & 0xFFFFFF) * (y.long() & 0xFFFFFF),
     "sad": lambda x, y, z: (x.long() - y.long()).abs() + z,
