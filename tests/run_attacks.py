@@ -155,8 +155,10 @@ def _children() -> list[str]:
     commands = []
     for task in Path("/proc/self/task").iterdir():
         for pid in (task / "children").read_text().split():
-            commands.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:80])
-            os.kill(int(pid), signal.SIGKILL)
+            command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+            if "multiprocessing.resource_tracker" not in command:  # Python's own, which ends with this process
+                commands.append(command[:80])
+                os.kill(int(pid), signal.SIGKILL)
     return commands
 
 
