@@ -36,6 +36,7 @@ from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report as report_of
 from autograder.classroom.run import run
 from autograder.classroom.standing import export
+from autograder.verdict import Finding, Verdict
 
 ADD, SOFTMAX = EXERCISES
 MOODLE = "{}_{}_assignsubmission_file_/{}"
@@ -389,6 +390,29 @@ def test_the_judges_version_is_that_of_the_modules_that_judge():
     loaded = {*map(Path, out.split()), *(package / "box" / "inside").glob("*.py")}
     files = {file for file in judging.judge_files() if file.is_relative_to(package)}
     assert files == loaded - {*(package / "exercises").glob("*.py")}
+
+
+def test_a_record_that_says_something_else_is_judged_again(course):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    regrade(course)
+    path = course.notebook("autograded", "ann", ADD)
+    notebook = json.loads(path.read_text())
+    notebook["metadata"]["autograder"]["by"] = "a person"
+    path.write_text(json.dumps(notebook))
+    assert regrade(course).rows[0].score == 8 and len(Counting.judged) == 2
+
+
+def test_a_panel_that_is_too_long_is_shown_as_text(monkeypatch):
+    """Cut within its HTML, it would leave tags open on the feedback page."""
+    from autograder.classroom.grading import judging
+
+    verdict = Verdict("vector_add", False, 0, 5, "interpreter", Finding("wrong-value", "<blink>"))
+    cell = {"metadata": {}}
+    for most, ends in ((judging.MAX_PANEL, "</div>"), (100, "</pre>")):
+        monkeypatch.setattr(judging, "MAX_PANEL", most)
+        judging._write_verdict(cell, verdict, 0.0)
+        html = cell["outputs"][0]["data"]["text/html"]
+        assert "vector_add" in html and "<blink>" not in html and html.endswith(ends)
 
 
 def test_a_fault_of_the_grader_is_tried_again(course):

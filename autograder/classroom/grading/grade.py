@@ -111,7 +111,7 @@ def grade(
         register(course, gradebook, {assignment for _, assignment in chosen})
         there = {(one.student_id, one.assignment.name): one for one in gradebook.db.query(SubmittedAssignment)}
         records = {names: graded(course, *names).record for names in chosen if names in there}
-        records = {names: record for names, record in records.items() if "by" in record}
+        records = {names: record for names, record in records.items() if isinstance(record.get("by"), dict)}
         # where the answers are what was graded in this gradebook
         before = {n: record for n, record in records.items() if is_about(record, submitted_notebook(course, *n))}
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
@@ -207,8 +207,10 @@ def held(course: Course) -> dict[tuple[str, str], Row]:
     for names in course.handed_in(HELD):
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             notebook = json.loads(course.notebook(HELD, *names).read_bytes())
-            rows[names] = row = Row.from_record(*names, notebook["metadata"][NAME])
-            row.notebook, row.kept = notebook, False
+            row = Row.from_record(*names, notebook["metadata"][NAME])
+            if isinstance(notebook["metadata"][NAME]["by"], dict):
+                row.notebook, row.kept = notebook, False
+                rows[names] = row
     return rows
 
 

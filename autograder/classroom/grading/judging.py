@@ -13,6 +13,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -177,8 +178,9 @@ def grader_error(error: Exception) -> str:
 def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
     """Put a verdict into the graded cell: as metadata, and as outputs. nbgrader reads the points from the last one."""
     cell["metadata"]["verdict"] = verdict.to_json()
-    html = visible(verdict.to_html(), MAX_PANEL)
-    panel = {"text/plain": verdict.to_text()} | ({"text/html": html} if len(html) < MAX_PANEL else {})  # whole, or none
+    html, text = verdict.to_html(), verdict.to_text()
+    html = html if len(html) <= MAX_PANEL else f"<pre>{escape(text[:MAX_PANEL])}</pre>"  # cut, its tags would stay open
+    panel = {"text/plain": text, "text/html": visible(html, len(html))}
     points = {"text/plain": repr(float(earned))}
     cell["outputs"] = [
         {"output_type": "display_data", "metadata": {}, "data": panel},

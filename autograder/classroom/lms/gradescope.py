@@ -4,6 +4,7 @@ gradescope-autograders.readthedocs.io/en/latest/specs: `setup.sh` makes the imag
 /autograder/results/results.json about what is in /autograder/submission.
 """
 
+import argparse
 import contextlib
 import functools
 import json
@@ -106,16 +107,20 @@ def _results(tests: list[dict], output: str, points: float, seconds: float = 0.0
     }
 
 
-def main() -> int:
-    """What run_autograder calls: [--trust-submissions] SUBMISSION RESULTS."""
-    *trust, submission, results = sys.argv[1:]
-    new_judge = functools.partial(Judge, "--trust-submissions" not in trust)
+def main(arguments: list[str] | None = None) -> int:
+    """What run_autograder calls."""
+    parser = argparse.ArgumentParser(prog="run_autograder", description=__doc__.splitlines()[0])
+    parser.add_argument("submission", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--trust-submissions", action="store_true")
+    chosen = parser.parse_args(arguments)
     try:
-        found = grade_folder(ROOT / "release", Path(submission), new_judge)
+        new_judge = functools.partial(Judge, not chosen.trust_submissions)
+        found = grade_folder(ROOT / "release", chosen.submission, new_judge)
     except (RuntimeError, CourseError, OSError) as error:
         print(f"not graded: {visible(error, 2000)}", file=sys.stderr)
         return 1
-    write_atomically(Path(results), json.dumps(found, indent=1).encode())
+    write_atomically(chosen.results, json.dumps(found, indent=1).encode())
     return 0
 
 
