@@ -8,6 +8,7 @@ of execution. It executes nothing, because the notebook is not trusted.
 import ast
 import hashlib
 import io
+import operator
 import re
 import symtable
 import threading
@@ -15,7 +16,7 @@ import tokenize
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -423,3 +424,56 @@ def _with_prelude(before: list[_Statement], body: list[str], free: int) -> list[
     if len(prelude) > free:
         return prelude + body
     return body[: free - len(prelude)] + prelude + body[free:]
+
+
+# -- the whole numbers in a source: sizes just beyond them are cases of their own ------------------------------------
+
+LEAST, MOST = 100, 1 << 27  # of an answer's numbers that may bound a size
+MAX_MODULUS = 512
+SHORTEST = 16  # block
+FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+          ast.LShift: operator.lshift, ast.Pow: operator.pow}  # fmt: skip
+ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of elements at which a type ends
+
+
+def whole_numbers(source: str) -> tuple[list[int], list[int]]:
+    """The numbers that may bound a size, and those by which the source divides one, ascending."""
+    bounds, divisors, blocks = set(), set(), set()
+    for node in _outermost(ast.parse(source)):
+        if (number := _folded(node)) is not None:
+            bounds.add(number)
+        elif isinstance(node, ast.BinOp) and (number := _folded(node.right) or _folded(node.left)):
+            if isinstance(node.op, ast.Mod):
+                divisors.add(number)
+            elif isinstance(node.op, ast.BitAnd):
+                divisors.add(number + 1)
+            elif isinstance(node.op, ast.RShift) and 0 <= number < 64:
+                bounds.add(1 << number)
+            elif isinstance(node.op, ast.Mult):
+                blocks.add(number)
+        else:
+            bounds.add(ENDS.get(getattr(node, "attr", ""), 0))
+    lengths = [n for n in bounds if n >= SHORTEST and n & n - 1 == 0]
+    bounds |= {count * length for count in blocks for length in lengths}
+    return sorted(n for n in bounds if LEAST <= n <= MOST), sorted(n for n in divisors if 2 <= n <= MAX_MODULUS)
+
+
+def _outermost(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes, but those inside of a number that is computed, such as 1 << 20."""
+    yield node
+    if _folded(node) is None:
+        for child in ast.iter_child_nodes(node):
+            yield from _outermost(child)
+
+
+def _folded(node: ast.AST) -> int | None:
+    """The whole number that an expression of constants gives; None for others."""
+    if isinstance(node, ast.Constant):
+        value = node.value
+        return int(value) if type(value) in (int, float) and abs(value) <= MOST and value == int(value) else None
+    if not isinstance(node, ast.BinOp) or type(node.op) not in FOLDED:
+        return None
+    left, right = _folded(node.left), _folded(node.right)
+    if left is None or right is None or isinstance(node.op, (ast.LShift, ast.Pow)) and not 0 <= right < 64:
+        return None
+    return None if isinstance(node.op, ast.FloorDiv) and not right else FOLDED[type(node.op)](left, right)

@@ -220,10 +220,10 @@ def _check(options) -> int:
 
     early = started_early(options.confine)
     with contextlib.closing(early) if early else contextlib.nullcontext():
-        from .exercises import find  # this imports torch, while the box starts
+        from .exercises import EXERCISES  # this imports torch, while the box starts
         from .judge import Judge
 
-        exercise = find(options.exercise)
+        exercise = EXERCISES[options.exercise]
         source = _read_answer(options.file, exercise)
         with Judge(options.confine, early=early) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)

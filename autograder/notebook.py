@@ -25,7 +25,7 @@ from workshop.progress import path, progress, write_page
 
 from . import answer, panel, session, yours
 from .box import BoxError, lockdown
-from .exercises import EXERCISES, UnknownExercise, find
+from .exercises import EXERCISES, UnknownExercise
 from .judge import Judge
 from .judge.jax import JaxMissing
 from .verdict import Finding, Slug, Verdict
@@ -57,7 +57,7 @@ def check(name: str) -> Verdict | None:
         return None
     shell, shown = interactive_shell(), None
     try:
-        exercise = find(name)
+        exercise = EXERCISES[name]
         shown = Shown(name) if shell else None
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
     except (UnknownExercise, BoxError, JaxMissing) as error:
@@ -98,7 +98,7 @@ class Shown:
 
 def question(verdict: Verdict) -> str:
     """The exercise, the code that was judged and the verdict as text, for a colleague or a chat."""
-    exercise = find(verdict.exercise)
+    exercise = EXERCISES[verdict.exercise]
     source, _ = _latest.get(verdict.exercise, ("", None))
     code = f"My code:\n\n```python\n{source.strip()}\n```\n\n" if source.strip() else ""
     return (
@@ -109,7 +109,7 @@ def question(verdict: Verdict) -> str:
 
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
-    following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
+    following, exercise, page = progress().next(verdict.exercise), EXERCISES[verdict.exercise], None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:

@@ -14,7 +14,7 @@ from workshop import hint, progress, solution
 
 from . import answer, notebook
 from .box import BoxError
-from .exercises import find
+from .exercises import EXERCISES
 from .exercises.spec import Exercise
 from .judge.jax import JaxMissing
 from .text import many, visible
@@ -35,7 +35,7 @@ class Watch:
         """name: the exercise to begin with; without it, the first one that is not passed. UnknownExercise is raised."""
         self.path, self.judged, self.seen = path, "", None
         self.verdict: Verdict | None = None
-        self.exercise: Exercise | None = find(name) if name else self._following("")
+        self.exercise: Exercise | None = EXERCISES[name] if name else self._following("")
 
     def start(self) -> None:
         """Says what is watched, and checks what is in the file already."""
@@ -91,7 +91,7 @@ class Watch:
     def _following(name: str) -> Exercise | None:
         """The exercise behind this one that is not passed; None when all are."""
         following = progress().next(name)
-        return find(following.name) if following else None
+        return EXERCISES[following.name] if following else None
 
     def _announce(self, write: bool) -> None:
         """Says which exercise it is. write: put its starter at the end of the file, if it is not begun there."""

@@ -53,7 +53,7 @@ from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report
 from autograder.classroom.standing import export
 from autograder.classroom.submission import checks_in, grade_id
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.gallery import answers_in
 from autograder.judge import Judge
 
@@ -265,9 +265,9 @@ def _judge_all(course: Course, judge: Judge, used: Counter) -> None:
         submission = judging.read(course, student, LESSON)
         for exercise, points, _ in checks_in(submission.notebook):
             if position == 0:  # a warm judge: its box has started, what is the same for all answers is known
-                judging.ask(judge, find(exercise), points, submission.cells)
+                judging.ask(judge, EXERCISES[exercise], points, submission.cells)
             Box.run, before = counted, time.process_time()
-            verdict, _ = judging.ask(judge, find(exercise), points, submission.cells)
+            verdict, _ = judging.ask(judge, EXERCISES[exercise], points, submission.cells)
             used[f"judge: {exercise}"] += time.process_time() - before
             Box.run = run
             if not verdict.passed:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from autograder.box import Outcome
 from autograder.box.wire import ProtocolError, Report, parse
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Exercise
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge, KernelJudgement
@@ -196,7 +196,7 @@ PLAN = b"\n".join(json.dumps(line).encode() for line in (HONEST[0], HONEST[-1]))
 
 
 def _small_exercise() -> Exercise:
-    exercise = find("vector_add")
+    exercise = EXERCISES["vector_add"]
     return replace(exercise, cases=(exercise.inputs.case(n=1),), inputs=None)
 
 

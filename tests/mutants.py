@@ -29,7 +29,7 @@ from known import tensor_of
 import workshop  # noqa: F401  before triton: it says how kernels run here
 from autograder.answer import from_history
 from autograder.box.inside.plan import _asked_for
-from autograder.exercises import EXERCISES, find
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Cotangent, Exercise, Strided, Varying
 from autograder.judge import Judge
 from autograder.judge.aligned import Difference
@@ -104,7 +104,7 @@ def _without_layout(source: str) -> str:
 @functools.cache
 def solution(exercise: str) -> str:
     """The exercise's solution as the judge gets it from a notebook: with its imports, and earlier answers it needs."""
-    about = find(exercise)
+    about = EXERCISES[exercise]
     lesson = [name for name, each in SYLLABUS.items() if each.notebook == about.notebook]
     script = ast.parse((SOLUTIONS / f"{about.notebook}.py").read_text(encoding="utf-8"))
     imports = [ast.unparse(node) for node in script.body if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -174,7 +174,7 @@ def _lines_changed(before: str, after: str) -> str:
 
 def differs(mutant: Mutant, draws: int = 3) -> bool:
     """Whether an accepted mutant computes something else than the solution. draws: so often inputs are drawn."""
-    about = find(mutant.exercise)
+    about = EXERCISES[mutant.exercise]
     if about.accept or any((mutant.exercise, line[2:]) in ALSO_RIGHT for line in mutant.change.splitlines()):
         return False  # accept: several answers are right, and the exercise has the rule that says which
     answers = load(mutant.source), load(solution(mutant.exercise))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from autograder import notebook, panel, session
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.verdict import CaseResult, ErrorMap, Finding, Row, Run, Verdict
 
 
@@ -61,7 +61,7 @@ def test_a_new_kernel_gets_the_saved_answer_and_a_greeting(tmp_path, monkeypatch
     file.write_text(json.dumps({"cells": [first, answer]}))
     monkeypatch.setenv("JPY_SESSION_NAME", str(file))
     shell = SimpleNamespace(user_ns={"In": [""]})
-    source, words = notebook._restored(shell, session.Session(shell), find("vector_add"))
+    source, words = notebook._restored(shell, session.Session(shell), EXERCISES["vector_add"])
     assert source == answer["source"] and words.startswith("Welcome back: 2 of 11 points")
     assert shell.user_ns["add"](3, 4) == 3 and "math" in shell.user_ns
 

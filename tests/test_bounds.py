@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import BOUNDS, PLAIN, reference
 from workshop.executor.arithmetic import tf32
 
@@ -140,7 +140,7 @@ def test_half_accumulation_falls_in_float32(name):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_the_bound_of_a_sum(dtype):
-    bound = find("vector_add").bounds[dtype]
+    bound = EXERCISES["vector_add"].bounds[dtype]
     for seed in range(DRAWS):
         x, y = torch.randn(2, 1000, generator=torch.Generator().manual_seed(seed)).to(dtype)
         exact = x.double() + y.double()
@@ -175,12 +175,13 @@ PRODUCTS = {
 
 
 def products(dtype, k, values=""):
-    case = find("matmul").inputs.case(dtype, m=15, n=48, k=k, values=values)
+    matmul = EXERCISES["matmul"]
+    case = matmul.inputs.case(dtype, m=15, n=48, k=k, values=values)
     for seed in range(6):
         a, b = (each.values for each in case.make(torch.Generator().manual_seed(seed)))
-        yield a, b, lambda output, a=a, b=b: Comparison(
-            output.to(dtype), a.double() @ b.double(), find("matmul").bounds[dtype].of_sums(find("matmul").sums(a, b))
-        ).right
+        bound = matmul.bounds[dtype].of_sums(matmul.sums(a, b))
+        right = a.double() @ b.double()
+        yield a, b, lambda output, right=right, bound=bound: Comparison(output.to(dtype), right, bound).right
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

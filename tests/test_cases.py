@@ -14,12 +14,11 @@ import torch
 
 from autograder.box.inside.replay import decoys
 from autograder.box.wire import Decoy, ProtocolError, parse
-from autograder.exercises import EXERCISES, design, find
+from autograder.exercises import EXERCISES, design
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
 from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound, Cotangent, Large, Strided, Tag
-from autograder.judge.large import LargeDrawn, _output_shape, _picked
-from autograder.judge.trials import Trials, facts, without_values
+from autograder.judge.trials import LargeDrawn, Trials, _output_shape, _picked, facts, without_values
 from autograder.tensors import dtype_name
 from workshop.occupancy import COMPUTE_UNITS, occupancy
 
@@ -30,7 +29,7 @@ KERNELS = [e.name for e in EXERCISES.values() if e.kind == "kernel" and e.inputs
 
 def drawn(name: str, seed: int, on_gpu: bool = False) -> list:
     generator = torch.Generator().manual_seed(seed)
-    return [(case, case.make(generator)) for case in find(name).cases_of(generator, on_gpu)]
+    return [(case, case.make(generator)) for case in EXERCISES[name].cases_of(generator, on_gpu)]
 
 
 drawn_once = functools.cache(drawn)  # of NUMBERS, which are small
@@ -43,7 +42,7 @@ def three_draws(request) -> tuple[str, list]:
 
 
 def names(name: str, seed: int, on_gpu: bool = False) -> list[str]:
-    return [case.name for case in find(name).cases_of(torch.Generator().manual_seed(seed), on_gpu)]
+    return [case.name for case in EXERCISES[name].cases_of(torch.Generator().manual_seed(seed), on_gpu)]
 
 
 # -- the design ------------------------------------------------------------------------------------------------------
@@ -104,13 +103,13 @@ def test_a_row_stride_of_the_row_length_keeps_the_rows():
 
 
 def test_names_say_what_the_case_is():
-    case = find("naive_softmax").inputs.case(torch.float16, 317, "masked", rows=37, columns=300)
+    case = EXERCISES["naive_softmax"].inputs.case(torch.float16, 317, "masked", rows=37, columns=300)
     assert case.name == "float16, 37 × 300, row stride 317, masked"
 
 
 def test_every_axis_of_the_contract_is_crossed(three_draws):
     name, draws = three_draws
-    about = find(name)
+    about = EXERCISES[name]
     for cases in draws:
         tensors = [a for _, arguments in cases for a in arguments[:1] if isinstance(a, Strided)]
         if tensors:
@@ -141,22 +140,22 @@ def test_a_card_has_larger_cases_and_no_huge_exponents():
     assert max(arguments[0].values.shape[0] for _, arguments in drawn("naive_softmax", 1, on_gpu=True)) > 1000
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if find(name).inputs.large])
+@pytest.mark.parametrize("name", [name for name in KERNELS if EXERCISES[name].inputs.large])
 def test_large_cases_cross_the_ends_of_narrow_numbers(name):
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
         sizes = []
-        for case in find(name).inputs.large_cases(generator):
+        for case in EXERCISES[name].inputs.large_cases(generator):
             made = case.make(generator)
             shapes = [x.shape for x in made if isinstance(x, Large)]
-            sizes += map(math.prod, [*shapes, _output_shape(find(name), made, case) or ()])
+            sizes += map(math.prod, [*shapes, _output_shape(EXERCISES[name], made, case) or ()])
             assert max(sizes) <= 1.61e8, case.name
         assert max(sizes) > (2**24 if name != "first_kernel" else 10**4)
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if find(name).inputs.large and find(name).inputs.tensors])
+@pytest.mark.parametrize("name", [n for n in KERNELS if (of := EXERCISES[n].inputs).large and of.tensors])
 def test_rows_of_a_large_output_follow_from_a_part_of_the_inputs(name):
-    exercise, generator = find(name), torch.Generator().manual_seed(1)
+    exercise, generator = EXERCISES[name], torch.Generator().manual_seed(1)
     names = [each.name for each in exercise.inputs.dimensions]
     sizes = {exercise.inputs.large: 37} | dict(zip(names, (37, 50) if len(names) == 2 else (1850,)))
     inputs = replace(exercise.inputs, gradients={})
@@ -171,9 +170,9 @@ def test_rows_of_a_large_output_follow_from_a_part_of_the_inputs(name):
     assert torch.equal(picked[0], picked[1][some])
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if not find(name).inputs.large])
+@pytest.mark.parametrize("name", [name for name in KERNELS if not EXERCISES[name].inputs.large])
 def test_each_dimension_is_large_once(name):
-    inputs = find(name).inputs
+    inputs = EXERCISES[name].inputs
     for seed in range(20):
         cases = inputs.large_cases(torch.Generator().manual_seed(seed))
         shapes = [x.shape for case in cases for x in case.make(None) if isinstance(x, Large)]
@@ -200,7 +199,7 @@ def test_some_tensor_begins_at_no_multiple_of_16_bytes(three_draws):
         behind = [tensor.data_ptr() % 16 for tensor in decoys(tuple(given), "cpu") if tensor.numel()]
         if any(behind):
             return
-    assert not find(name).inputs.tensors, "all tensors are aligned"
+    assert not EXERCISES[name].inputs.tensors, "all tensors are aligned"
 
 
 def test_masks_are_tried_where_all_sizes_are_multiples_of_16():
@@ -215,7 +214,7 @@ def test_masks_are_tried_where_all_sizes_are_multiples_of_16():
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_right_formulas_agree_on_all_that_is_drawn(name):
-    exercise = find(name)
+    exercise = EXERCISES[name]
     for path in sorted((RIGHT / name).glob("*.py")):
         function = runpy.run_path(str(path))[exercise.entry]
         for seed in range(5):
@@ -256,7 +255,7 @@ def test_every_drawn_case_is_finite_in_its_reference(three_draws):
     for cases in draws:
         for case, arguments in cases:
             given = [a.values if isinstance(a, Strided) else a for a in arguments if not isinstance(a, Cotangent)]
-            expected = find(name).reference(*given)
+            expected = EXERCISES[name].reference(*given)
             expected = expected if case.pick is None else expected[case.pick]
             if "inf, NaN" in case.name or "no row counts" in case.name or Tag.EMPTY in case.about:  # the mean is NaN
                 continue
@@ -316,7 +315,7 @@ def test_the_bound_of_exponents_has_a_limit():
 
 @pytest.mark.parametrize("name", [e.name for e in EXERCISES.values() if e.kind == "kernel"])
 def test_a_case_that_a_card_runs_again_keeps_the_sizes_and_numbers_of_its_plan(name):
-    trials = Trials(SimpleNamespace(backend="cuda"), find(name), "", seed=5)
+    trials = Trials(SimpleNamespace(backend="cuda"), EXERCISES[name], "", seed=5)
     for number, each in enumerate(trials.cases):
         again = trials.drawn(each.case, 995 + number)
         assert without_values(again.arguments) == without_values(each.arguments)
@@ -331,10 +330,10 @@ def test_what_is_tried_once_shows_in_every_judgement(name):
     """Each kind of row has several blocks. Where its rows differ, each counts; where it must be, it is in float32."""
     precise = {"as low as the dtype", "huge values", "largest first", "ascending rows"}
     own_rows = precise | {"one large element each", "low values", "masked", "one row all -inf", "long low rows"}
-    kinds = {each.name for each in find(name).inputs.values if each.once and () not in each.only_with.values()}
+    kinds = {each.name for each in EXERCISES[name].inputs.values if each.once and () not in each.only_with.values()}
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
-        cases = find(name).cases_of(generator)
+        cases = EXERCISES[name].cases_of(generator)
         for kind in kinds:
             case = [each for each in cases if f", {kind}" in each.name][-1]
             (x,) = case.make(generator)
@@ -346,7 +345,7 @@ def test_what_is_tried_once_shows_in_every_judgement(name):
 def test_a_long_cache_of_one_head_and_a_long_gradient_are_always_there():
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
-        caches, losses = (find(name).cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
+        caches, losses = (EXERCISES[name].cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
         assert any("heads = 1, d = 32, tokens = 4096" in case.name for case in caches)
         assert any("70,001, the gradient" in case.name for case in losses)
 
@@ -356,14 +355,14 @@ def test_one_element_is_a_case_of_its_own():
     for name in ("vector_add_autotuned", "bug_hunt", "row_bias", "transpose", "naive_softmax"):
         for seed in range(5):
             generator = torch.Generator().manual_seed(seed)
-            drawn = [each.make(generator) for each in find(name).cases_of(generator)]
+            drawn = [each.make(generator) for each in EXERCISES[name].cases_of(generator)]
             assert any(arguments[0].values.numel() == 1 for arguments in drawn), name
 
 
 def test_rows_that_are_many_are_not_all_alike():
     """A program that takes several rows, and keeps something of the one before, must meet another row."""
     for seed in range(20):
-        drawn = find("fused_softmax").cases_of(torch.Generator().manual_seed(seed))
+        drawn = EXERCISES["fused_softmax"].cases_of(torch.Generator().manual_seed(seed))
         assert any(Tag.MANY in case.about and "row stride 0" not in case.name for case in drawn), seed
 
 
@@ -371,11 +370,11 @@ def test_drawing_cases_imports_nothing_slow(forks):
     """torch imports sympy for broadcast_shapes, and for a gradient of an output that is no scalar: 0.3 s of a check."""
     code = (
         "import sys, types, workshop\n"
-        "from autograder.exercises import find\n"
-        "from autograder.judge import large, trials\n"
+        "from autograder.exercises import EXERCISES\n"
+        "from autograder.judge import trials\n"
         "judge = types.SimpleNamespace(backend='interpreter')\n"
         "for name in ('vector_add', 'cross_entropy'):\n"
-        "    assert trials.Trials(judge, find(name), '', 1).cases and large.drawn(find(name), 1)\n"
+        "    assert trials.Trials(judge, EXERCISES[name], '', 1).cases and trials.large_calls(EXERCISES[name], 1)\n"
         "print('sympy' in sys.modules)\n"
     )
     answer = forks.run(code)

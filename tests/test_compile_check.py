@@ -10,9 +10,9 @@ import pytest
 from known import source_of
 
 from autograder.box import Outcome, wire
-from autograder.box.inside import recorder, replay
+from autograder.box.inside import compiled, recorder
 from autograder.diagnosis.conduct import refused
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.judge import compiling
 from autograder.judge.trials import Trials
 from workshop.executor.records import Undefined
@@ -42,7 +42,7 @@ def without_a_gpu(judge):
 
 
 def planned(judge, source: str) -> wire.Report:
-    trials = Trials(without_a_gpu(judge), find("vector_add"), source, seed=1)
+    trials = Trials(without_a_gpu(judge), EXERCISES["vector_add"], source, seed=1)
     return trials.plan([source], trials.cases[:1])[0]
 
 
@@ -213,7 +213,7 @@ class Straw:
 
 def finding_of(judge, program: str = "1"):
     trace = wire.Trace((launch(16, program=program),), 0)
-    runs = Trials(judge, find("vector_add"), RIGHT, 1)
+    runs = Trials(judge, EXERCISES["vector_add"], RIGHT, 1)
     runs.programs = PROGRAMS
     return compiling.refusal(runs, [trace])
 
@@ -265,8 +265,8 @@ def test_what_may_depend_on_the_machine_is_not_remembered():
 
 
 def test_a_machine_that_cannot_compile_for_a_target_blames_nobody(monkeypatch):
-    monkeypatch.setattr(replay.rebuild, "compile_program", lambda *given, **named: 1 / 0)
-    report = replay.compiled(None, wire.CompileCase("digest", {}, "hip"), {"digest": None})
+    monkeypatch.setattr(compiled.rebuild, "compile_program", lambda *given, **named: 1 / 0)
+    report = compiled.run(None, wire.CompileCase("digest", {}, "hip"), {"digest": None})
     assert (report.value, report.error) == (None, None)
 
 
@@ -276,7 +276,7 @@ def test_a_machine_that_cannot_compile_for_a_target_blames_nobody(monkeypatch):
 def test_a_kernel_that_never_ends_compiling_fails(judge):
     """The branch is never taken, and the compiler writes out a million steps."""
     loop = "output = x + y\n    if n_elements < 0:\n        for i in tl.static_range(1000000):\n            output += i"
-    exercise = replace(find("vector_add"), limit_seconds=1.0)
+    exercise = replace(EXERCISES["vector_add"], limit_seconds=1.0)
     verdict = without_a_gpu(judge).verdict_on(exercise, RIGHT.replace("output = x + y", loop))
     assert (verdict.passed, verdict.diagnosis) == (False, "timeout")
     assert "compiler" in verdict.message

@@ -19,8 +19,8 @@ from autograder.box.inside.plan import NotShown, World
 from autograder.box.inside.replay import decoys
 from autograder.box.wire import Report, Shown, Trace
 from autograder.diagnosis import diagnose
-from autograder.exercises import design, find
-from autograder.judge import KernelJudgement, consistency, large
+from autograder.exercises import EXERCISES, design
+from autograder.judge import KernelJudgement, consistency, trials
 from autograder.judge.trials import Trials, traces_of
 from autograder.verdict import Finding
 
@@ -112,7 +112,7 @@ def test_a_branch_for_another_machine_is_tried(here, what):
 def planned(judge, name: str, source: str, seed: int = 1) -> KernelJudgement:
     """A judgement whose cases are planned, and not replayed: other machines are compared with their plans."""
     judge.seconds_left = math.inf
-    judgement = KernelJudgement(judge, find(name), source, seed)
+    judgement = KernelJudgement(judge, EXERCISES[name], source, seed)
     judgement.trials.traces = traces_of(judgement.trials.plan([source], judgement.trials.cases))
     assert len(judgement.trials.traces) == len(judgement.trials.cases)
     return judgement
@@ -129,7 +129,7 @@ def test_a_long_cache_is_split_over_the_programs_of_every_card(here, few):
 
 def test_the_numbers_of_a_call_belong_to_its_gradient(here):
     here.seconds_left = math.inf
-    trials = Trials(here, find("rms_norm"), gallery.solution("rms_norm").replace("ctx.eps", "RMSNorm.eps"), 1)
+    trials = Trials(here, EXERCISES["rms_norm"], gallery.solution("rms_norm").replace("ctx.eps", "RMSNorm.eps"), 1)
     trials.cases = [each for each in trials.cases if each.case.gradient is not None]
     trials.cases = sorted(trials.cases, key=lambda drawn: drawn.expected.numel())[:8]
     assert any(map(diagnose, trials.observe()))
@@ -238,7 +238,7 @@ PLACES = {
 def test_what_is_not_judged_is_blamed_or_said(here, way, place):
     where, before = PLACES[place]
     source = answer(where + "".join(f"    {line}\n" for line in WAYS[way].splitlines()), before)
-    about = find("vector_add")  # its cases take 0.2 s
+    about = EXERCISES["vector_add"]  # its cases take 0.2 s
     about = replace(about, limit_seconds=0.8) if way == "hangs" or (way, place) == ("loops", "again") else about
     verdict = here.verdict_on(about, source, seed=1)
     if place == "large" and way in MAY_BE_OURS:  # we chose the size, so this may be no fault of the answer's
@@ -255,7 +255,7 @@ def test_programs_are_not_counted_by_a_card_that_no_plan_was_made_for(here, few,
     assert fixed != source
     with few(5):
         judgement = planned(here, "split_decode_attention", fixed)
-    monkeypatch.setattr(large, "_run", lambda *_: None)  # programs are counted before they run
+    monkeypatch.setattr(trials, "_run_large", lambda *_: None)  # programs are counted before they run
     assert (judgement.on_other_machines(), judgement.at_large_sizes()) == (None, None)
     assert judgement.large_plans and "not known here" in judgement.trials.doubt
 
@@ -280,7 +280,7 @@ class Backend:
 
 @pytest.mark.parametrize("name", ["first_kernel", "vector_add", "bug_hunt", "fused_softmax"])
 def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world(name):
-    trials = Trials(Backend, find(name), "", seed=1)
+    trials = Trials(Backend, EXERCISES[name], "", seed=1)
     trials.traces = dict.fromkeys(range(len(trials.cases)), Trace())
     calls = consistency._calls(trials)
     assert len(calls) < 256
@@ -295,7 +295,7 @@ def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world
 
 
 def test_forms_that_no_case_has_are_called_too():
-    trials = Trials(Backend, find("fused_softmax"), "", seed=1)
+    trials = Trials(Backend, EXERCISES["fused_softmax"], "", seed=1)
     made = [trials.drawn(case, i) for i, case in enumerate(consistency.other_forms(trials.exercise, trials.cases))]
     (first, *_) = (each.tensors[0] for each in made)
     assert len({each.tensors[0].values.shape for each in made}) == 1
@@ -306,7 +306,7 @@ def test_forms_that_no_case_has_are_called_too():
 
 @pytest.mark.parametrize("name", ["fused_softmax", "outer_add", "decode_attention", "matmul"])
 def test_two_sizes_change_places(name):
-    inputs = find(name).inputs
+    inputs = EXERCISES[name].inputs
     one, other = (case.make(torch.Generator()) for case in inputs.alike_in_part(torch.Generator())[-2:])
     shapes = [[a.values.shape for a in made] for made in (one, other)]
     assert shapes[0] != shapes[1]
@@ -316,7 +316,7 @@ def test_two_sizes_change_places(name):
 
 @pytest.mark.parametrize("name", ["outer_add", "add_2d", "matmul"])
 def test_a_tensor_may_lie_in_the_memory_of_another(name):
-    trials = Trials(Backend, find(name), "", seed=1)
+    trials = Trials(Backend, EXERCISES[name], "", seed=1)
     (case,) = trials.exercise.inputs.overlapping(torch.Generator())
     call = consistency._Call(trials.drawn(case, 1), None, 3, overlapping=trials.exercise.inputs.alike)
     first, second = decoys(call.request().arguments, "cpu")
@@ -337,7 +337,7 @@ class Told(Backend):
 def test_what_a_plan_found_is_told_to_later_plans_of_the_same_sources_only():
     """A learner's code may have written it: it must not speak for a kernel of the solution with one blank filled."""
     judge = Told()
-    trials = Trials(judge, find("first_kernel"), "answer", seed=1)
+    trials = Trials(judge, EXERCISES["first_kernel"], "answer", seed=1)
     for source in ("answer", "solution with a blank", "answer", "answer"):
         trials.plan([source], trials.cases)
     assert judge.known == [[], [], ["key 1"], ["key 1", "key 3"]]

@@ -15,13 +15,14 @@ from known import some as some_names
 from said import SAID
 
 from autograder import cli
+from autograder.answer import whole_numbers
 from autograder.box.wire import Evidence, Launch, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Strided
 from autograder.gallery import Edit, answers_in
-from autograder.judge import autotuning, large
+from autograder.judge import autotuning, trials
 from autograder.verdict import Slug
 from workshop import launching, sanitize, xray
 from workshop.backend import interpreting
@@ -31,7 +32,7 @@ from workshop.executor.records import Race
 
 JUDGED = judged()
 TESTS = Path(__file__).parent
-SOFTMAX = find("naive_softmax")
+SOFTMAX = EXERCISES["naive_softmax"]
 RAGGED, WHOLE = {"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}
 MANY = {"rows": 71, "columns": 33}
 
@@ -94,13 +95,13 @@ def loaded(known):
     linecache.cache[name] = (len(known.source), None, known.source.splitlines(True), name)
     namespace = {"__name__": "__main__"}
     exec(compile(known.source, name, "exec"), namespace)
-    return namespace[find(known.exercise).entry]
+    return namespace[EXERCISES[known.exercise].entry]
 
 
 def arguments_of(known, name: str) -> list:
     """Those of the case with this name. Skips the test if it is one at a large size: its tensors hold no numbers."""
-    exercise = find(known.exercise)
-    if name in [each.case.name for each in large.drawn(exercise, 1, large.whole_numbers(known.source)[0])]:
+    exercise = EXERCISES[known.exercise]
+    if name in [each.case.name for each in trials.large_calls(exercise, 1, whole_numbers(known.source)[0])]:
         pytest.skip("a case at a large size")
     case = next(each for each in exercise.cases_of(torch.Generator().manual_seed(1)) if each.name == name)
     given = case.make(torch.Generator().manual_seed(1))
@@ -115,7 +116,8 @@ LATER = "last_configuration_is_no_power_of_two"  # a plain launch tries the firs
 def test_a_check_a_launch_sanitize_and_xray_say_the_same_of_what_triton_refuses(answers, monkeypatch, name):
     [(known, verdict)] = [(each.known, each.verdict) for each in answers if called(each.known) == name]
     checked, launched = verdict.finding, []
-    if known.needs or find(known.exercise).kind != "kernel" or "compiler refuses the kernel" not in checked.happened:
+    is_kernel = EXERCISES[known.exercise].kind == "kernel"
+    if known.needs or not is_kernel or "compiler refuses the kernel" not in checked.happened:
         pytest.skip("a launch option, a later stage of the compiler, or JAX")
     bind = launching.executor.bind
     monkeypatch.setattr(launching.executor, "bind", lambda *given: launched.append(given) or bind(*given))

@@ -8,7 +8,7 @@ import triton.language as tl
 from autograder.box.inside.recorder import Programs
 from autograder.box.inside.replay import OUTSIDE, Known, Replay, _OnExecutor
 from autograder.box.wire import Again, Argument, Input, Launch, Trace, Tuned
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials
 from workshop.executor.launch import specialise
@@ -16,7 +16,7 @@ from workshop.executor.launch import specialise
 
 @pytest.mark.parametrize("beside, damaged", [(0, False), (1, True), (-1, True)])
 def test_guards_lie_around_what_the_host_function_makes(judge, beside, damaged):
-    trials = Trials(judge, find("vector_add"), ADD_TEMPLATE, seed=1)
+    trials = Trials(judge, EXERCISES["vector_add"], ADD_TEMPLATE, seed=1)
     trace = trials.plan([ADD_TEMPLATE], trials.cases[:1])[0].trace
     inputs = [torch.ones(each.values.shape) for each in trials.cases[0].tensors]
 

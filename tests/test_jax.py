@@ -20,7 +20,7 @@ if not interpreting():
 import jax.numpy as jnp  # noqa: E402
 import jax_triton as jt  # noqa: E402
 
-from autograder.exercises import dropout, find  # noqa: E402
+from autograder.exercises import EXERCISES, dropout  # noqa: E402
 from autograder.judge import jax as judge_jax  # noqa: E402
 
 RIGHT = Path(__file__).parent / "right"
@@ -60,7 +60,7 @@ def test_without_jax_the_import_says_what_to_install(forks):
     code = (
         "import importlib.util, workshop\n"
         "find = importlib.util.find_spec\n"
-        "importlib.util.find_spec = lambda name, *rest: None if name == 'jax' else find(name, *rest)\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'jax' else EXERCISES[name, *rest]\n"
         "import jax_triton"
     )
     done = forks.run(code)
@@ -200,7 +200,7 @@ def answer(exercise: str, *changes: tuple[str, str]) -> str:
 def test_a_right_answer_passes_with_another_draw_than_that_of_the_promises(judge):
     verdict = judge.judge("leaky_dropout", answer("leaky_dropout"), seed=2)
     assert verdict.passed, verdict.to_text()
-    assert len(verdict.cases) == len(find("leaky_dropout").cases)
+    assert len(verdict.cases) == len(EXERCISES["leaky_dropout"].cases)
 
 
 def test_the_value_beside_a_gradient_is_judged(judge, few):
@@ -251,7 +251,7 @@ def test_the_references_are_out_of_reach(judge):
         "    except ImportError:\n        continue\n"
         "    def leaky_dropout(x, p, seed):\n        raise AssertionError('the references can be read')\n"
     )
-    exercise = find("leaky_dropout")
+    exercise = EXERCISES["leaky_dropout"]
     [case] = [each for each in exercise.cases if each.name == "7 × 781, p = 0.5"]
     judge.seconds_left = math.inf
     judgement = judge_jax.JaxJudgement(judge, exercise, source, 1)
@@ -273,7 +273,7 @@ def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge, few)
 
     lesson = answers(next(script for script in scripts() if script.name.startswith("05")))
     imports = "import jax, jax.numpy as jnp, jax_triton as jt, triton, triton.language as tl"
-    starter, second = find("leaky_dropout").starter, lesson["leaky_dropout_grad"]
+    starter, second = EXERCISES["leaky_dropout"].starter, lesson["leaky_dropout_grad"]
     with few():
         said = [
             judge.judge("leaky_dropout_grad", from_history([imports, *cells], "leaky_dropout"))

@@ -3,9 +3,9 @@
 import pytest
 
 from autograder import gallery
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.vector_add import ADD_TEMPLATE
-from autograder.judge import KernelJudgement, consistency, large
+from autograder.judge import KernelJudgement, consistency, trials
 
 SEED = 20  # of the sizes that are drawn
 OTHER_SEED = 24  # it draws few rows of matmul, so that each lane can be looked at, and many of row_sum
@@ -36,11 +36,11 @@ def fails_beyond_its_cases(judge, monkeypatch):
     monkeypatch.setattr(consistency, "_calls", lambda trials: [])  # on other machines: the first step plans sizes, too
 
     def found(name, source, seed):
-        return judge.verdict_on(find(name), source, seed).diagnosis not in (None, "grader-error")
+        return judge.verdict_on(EXERCISES[name], source, seed).diagnosis not in (None, "grader-error")
 
     def fails(name, source, seed):
         with monkeypatch.context() as patched:  # sizes beyond its numbers are asked about last: drawn if need be
-            patched.setattr(large, "beyond", lambda trials: [])
+            patched.setattr(trials, "calls_beyond", lambda trials: [])
             if found(name, source, seed):
                 return True
         return found(name, source, seed)

@@ -10,7 +10,7 @@ import pytest
 import triton
 
 from autograder.answer import from_notebook
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.lessons import answers
 from workshop import KNOWN_DEVICES, recorded, xray
 
@@ -33,7 +33,7 @@ LESSONS = {"01_vector_add": "vector_add", "04_fused_softmax": "fused_softmax"}
 @pytest.mark.parametrize(("lesson", "exercise"), LESSONS.items())
 def test_an_answer_may_use_what_its_lesson_imports(judge, few, lesson, exercise):
     """fused_softmax needs workshop, and takes explore along: a confined process can import nothing new."""
-    source = from_notebook(filled(lesson), find(exercise))
+    source = from_notebook(filled(lesson), EXERCISES[exercise])
     with few():
         verdict = judge.judge(exercise, source)
     assert verdict.passed, verdict.message
@@ -101,7 +101,7 @@ def test_the_quiz_without_its_loop_earns_four_points(judge):
         "in_exp_sum = 1.0": "in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) "
         "+ tl.sum(tl.exp(in_data - in_max_new), axis=0)",
     }
-    source = find("online_softmax").starter
+    source = EXERCISES["online_softmax"].starter
     for blank, right in blanks.items():
         assert source.count(blank) == 1
         source = source.replace(blank, right)

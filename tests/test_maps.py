@@ -10,12 +10,12 @@ from probes import ROOT
 from autograder.box.wire import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, error_map
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.tensors import poison
 from autograder.verdict import CaseResult, Finding, Verdict
 from workshop.executor.records import Fault
 
-SOFTMAX, SCALE = find("naive_softmax"), find("bug_hunt")
+SOFTMAX, SCALE = EXERCISES["naive_softmax"], EXERCISES["bug_hunt"]
 
 
 def observed(got, expected, **seen) -> Observation:
@@ -149,8 +149,8 @@ def of_dropout(name: str, *changes: tuple[str, str]):
 @pytest.mark.usefixtures("briefly")
 def test_a_wrong_slope_of_dropout_is_drawn_where_elements_are_kept_and_negative(judge):
     name, source = of_dropout("leaky_dropout", ("0.01 * x", "0.1 * x"))
-    cases = [each for each in find(name).cases if each.name in ("7 × 781, p = 0.5", "p = 1", "no elements")]
-    verdict = judge.verdict_on(replace(find(name), cases=tuple(cases)), source, seed=3)
+    cases = [each for each in EXERCISES[name].cases if each.name in ("7 × 781, p = 0.5", "p = 1", "no elements")]
+    verdict = judge.verdict_on(replace(EXERCISES[name], cases=tuple(cases)), source, seed=3)
     assert verdict.diagnosis == "wrong-value", verdict.to_text()
     drawn = {case.name: case.map for case in verdict.cases}
     assert re.fullmatch(r"1[34]\d\d elements wrong \(of 5467\), columns \d+ to \d+ in 7 of 7 rows\.",

@@ -9,7 +9,7 @@ import torch
 
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find, masks
+from autograder.exercises import EXERCISES, masks
 from autograder.exercises.dropout import BOUNDS, reference, scale
 from autograder.exercises.spec import Strided
 
@@ -30,7 +30,7 @@ def test_a_right_rate_is_refused_less_often_than_alpha(n, q):
 
 
 def test_p_rounded_to_16_bits_shows_in_the_case_that_is_made_for_it():
-    case = next(case for case in find("leaky_dropout").cases if "3 million" in case.name)
+    case = next(case for case in EXERCISES["leaky_dropout"].cases if "3 million" in case.name)
     for seed in range(5):
         x, p, _ = case.make(torch.Generator().manual_seed(seed))
         assert round(p * 2**16) == 0 and not masks.plausible(x.values.numel(), x.values.numel(), 1 - p)
@@ -46,7 +46,7 @@ def uniform(seed: int, n: int) -> torch.Tensor:
 
 def judged(numbers, name: str, rule=lambda u, p: u >= p, seed=11) -> str | None:
     """What is said of masks made of these numbers in one case of leaky_dropout."""
-    exercise = find("leaky_dropout")
+    exercise = EXERCISES["leaky_dropout"]
     case = next(case for case in exercise.cases if name in case.name)
     x, p, seeds = case.make(torch.Generator().manual_seed(seed))
     calls = []
@@ -131,7 +131,7 @@ def slope(x):
 
 def told(exercise: str, compute, gradient=False) -> tuple[str | None, str]:
     """The name and the words for one output of 4,000 elements at p near 0.28. compute(x, p, kept, dy)."""
-    exercise = find(exercise)
+    exercise = EXERCISES[exercise]
     generator = torch.Generator().manual_seed(5)
     x, dy = torch.randn(2, 4000, generator=generator)
     p, kept = 0.2837, torch.rand(4000, generator=generator) >= 0.2837

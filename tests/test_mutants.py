@@ -7,7 +7,7 @@ import pytest
 from mutants import Mutant, differs, mutants, solution
 
 from autograder.diagnosis import diagnose
-from autograder.exercises import EXERCISES, find
+from autograder.exercises import EXERCISES
 from autograder.judge.trials import Trials
 
 SEED = 1  # the same mutants and the same inputs in every run
@@ -49,7 +49,7 @@ def test_what_an_answer_computes_is_compared_with_the_solution(change, said):
 def fails_with(judge, exercise: str, source: str, words: str) -> bool:
     """Whether an answer fails in the cases with these words in their names. Only they run."""
     judge.seconds_left = math.inf
-    trials = Trials(judge, find(exercise), source, SEED)
+    trials = Trials(judge, EXERCISES[exercise], source, SEED)
     trials.cases = [each for each in trials.cases if words in each.case.name]
     return any(map(diagnose, trials.observe()))
 

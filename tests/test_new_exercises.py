@@ -243,7 +243,7 @@ def toys(tmp_path_factory):
 
 def test_they_are_exercises_like_the_others(toys):
     assert set(toys) == set(RIGHT) == set(STARTERS) == set(WRONG)
-    assert exercises.find("blend_toy").points == 2
+    assert exercises.EXERCISES["blend_toy"].points == 2
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -273,9 +273,9 @@ def test_a_wrong_answer_is_told_which_mistake_it_is(judge, name, change, slug):
 @pytest.mark.parametrize("written", ["vector_ad", "Vector_Add", "vectoradd"])
 def test_a_misspelt_name_is_answered_with_the_nearest_ones(written):
     with pytest.raises(exercises.UnknownExercise, match="Did you mean vector_add"):
-        exercises.find(written)
+        exercises.EXERCISES[written]
     with pytest.raises(exercises.UnknownExercise, match="there is no exercise 'quicksort'. There are: first_kernel, "):
-        exercises.find("quicksort")
+        exercises.EXERCISES["quicksort"]
 
 
 # -- in the course, by the steps of README --------------------------------------------------------------------------

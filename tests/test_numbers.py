@@ -3,7 +3,7 @@
 import pytest
 
 from autograder import gallery
-from autograder.judge.large import whole_numbers
+from autograder.answer import whole_numbers
 
 SEED = 3
 

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import EXERCISES, find
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Cotangent, Strided, as_if_by_rows, rows_one_apart
 from autograder.tensors import poison
 from workshop.executor.arithmetic import tf32
@@ -17,7 +17,7 @@ BLOCK = 64
 
 def told(exercise: str, about: dict, compute) -> tuple[str, str]:
     """The name and the meaning of an output. compute: of the arguments, in the place of the reference."""
-    exercise = find(exercise)
+    exercise = EXERCISES[exercise]
     case = exercise.inputs.case(**about)
     arguments = case.make(torch.Generator().manual_seed(1))
     values = [a.values if isinstance(a, Strided) else a for a in arguments]
@@ -75,7 +75,7 @@ def test_an_output_of_any_rank_has_no_rows_that_changed_places(leading):
 @pytest.mark.parametrize("name", [each.name for each in EXERCISES.values() if each.kind == "kernel" and each.inputs])
 def test_an_output_of_one_number_is_explained_whatever_the_dtypes(name, number):
     """An int8 has no 300, and a float16 no -1e30: such a number limits no input."""
-    exercise = find(name)
+    exercise = EXERCISES[name]
     for case in exercise.cases_of(torch.Generator().manual_seed(1))[::6]:
         arguments = case.make(torch.Generator().manual_seed(1))
         arguments = tuple(Strided(a.values) if isinstance(a, Cotangent) else a for a in arguments)

@@ -10,7 +10,7 @@ from autograder.box.inside.replay import Copies
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
 START = ["p = tl.program_id(0)", "i = tl.arange(0, B)"]
@@ -82,7 +82,7 @@ RAGGED = {"rows": 4, "columns": 300}
 
 
 def observed(exercise: str, about: dict, reads: float, factor: float = 1.0) -> Observation:
-    exercise = find(exercise)
+    exercise = EXERCISES[exercise]
     case = exercise.inputs.case(**about)
     arguments = case.make(torch.Generator().manual_seed(1))
     expected = exercise.reference(arguments[0].values)

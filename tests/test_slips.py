@@ -18,7 +18,7 @@ from test_vote import ANSWERS, SHAPES, seen
 
 from autograder.box.wire import ProtocolError, parse
 from autograder.diagnosis import diagnose, in_common, overall
-from autograder.exercises import EXERCISES, find
+from autograder.exercises import EXERCISES
 from autograder.judge import kernels
 from autograder.judge.aligned import Difference
 from autograder.judge.differences import told as told_differences
@@ -38,7 +38,7 @@ def judged(judge, few):
     def verdict(exercise: str, source: str) -> Verdict:
         judge.seconds_left = math.inf
         with few():
-            tried = Trials(judge, find(exercise), source, SEED).observe()
+            tried = Trials(judge, EXERCISES[exercise], source, SEED).observe()
         with few() if any(map(diagnose, tried)) else contextlib.nullcontext():
             return judge.judge(exercise, source, SEED)
 
@@ -149,7 +149,7 @@ def test_the_line_that_keeps_the_maximum_is_named(judged, exercise, change):
 
 def without_return(name: str):
     def change(tree):
-        entry = find(name).entry
+        entry = EXERCISES[name].entry
         function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == entry)
         assert isinstance(function.body.pop(), ast.Return)
 
@@ -243,7 +243,7 @@ def test_an_answer_that_may_not_be_told_is_not_told(judge):
 
 @pytest.mark.parametrize("name", ["decode_attention", "fused_softmax", "tile_dot", "online_softmax", "cross_entropy"])
 def test_a_right_kernel_uses_all(judge, name):
-    trials = Trials(judge, find(name), solution(name), SEED)
+    trials = Trials(judge, EXERCISES[name], solution(name), SEED)
     traces = traces_of(trials.plan([trials.source], trials.cases[:3]))
     kinds = {each.kind for trace in traces.values() for launch in trace.launches for each in launch.unused}
     assert traces and kinds <= {"mask", "product"}
@@ -253,7 +253,7 @@ def test_a_right_kernel_uses_all(judge, name):
 def test_the_key_of_an_autotuner_needs_no_use(judge):
     source = solution("rms_norm").replace("tl.sum(squares, axis=0) / n + eps", "tl.sum(squares, axis=0) / n")
     judge.seconds_left = math.inf
-    judgement = kernels.KernelJudgement(judge, find("rms_norm"), source, SEED)
+    judgement = kernels.KernelJudgement(judge, EXERCISES["rms_norm"], source, SEED)
     judgement.trials.cases = [each for each in judgement.trials.cases if "eps = 0.25" in each.case.name][:3]
     finding = judgement.verdict().finding
     assert finding and "bucket" not in finding.means.partition(" ran in ")[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.box.inside.zygote import Charge
-from autograder.exercises import EXERCISES, find
+from autograder.exercises import EXERCISES
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import ANSWER_LIMITS
 
@@ -20,7 +20,7 @@ ANSWER_SECONDS = 60
 
 @pytest.fixture
 def short():
-    return replace(find("vector_add"), limit_seconds=LIMIT)
+    return replace(EXERCISES["vector_add"], limit_seconds=LIMIT)
 
 
 def charged(judge, exercise, source):
@@ -122,7 +122,7 @@ def test_a_blank_that_takes_too_long_does_not_take_the_others_along(judge, short
 @pytest.mark.usefixtures("briefly")
 def test_hostile_neighbours_change_no_partial_credit(judge, short):
     """The verdict on an answer is the same first, after an endless one, and after one that dies."""
-    exercise = find("vector_add")
+    exercise = EXERCISES["vector_add"]
     partly = add_with("mask = offsets < n_elements", "mask = offsets < n_elements - 1")
     neighbours = [
         add_with("output = x + y", f"{ENDLESS}output = x + y"),

@@ -9,7 +9,7 @@ import torch
 
 from autograder import tensors
 from autograder.box.wire import Report
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.gallery import answers_in
 from autograder.judge.values import ValueJudgement
 
@@ -34,7 +34,7 @@ class Told:
 
 def verdict(name: str, function):
     judge = Told(function)
-    judge.judgement = ValueJudgement(judge, find(name), "", seed=1)
+    judge.judgement = ValueJudgement(judge, EXERCISES[name], "", seed=1)
     return judge.judgement.verdict()
 
 
@@ -43,7 +43,7 @@ def returning(function):
 
 
 def test_a_mistake_that_fits_one_case_by_chance_is_not_named():
-    reference = find("occupancy_launch").reference
+    reference = EXERCISES["occupancy_launch"].reference
 
     def at_least_one_in_all(regs, shared, warps, device):
         fits = reference(regs, shared, warps, device) > device.multiprocessors or regs * warps < 255 * 16
@@ -55,7 +55,7 @@ def test_a_mistake_that_fits_one_case_by_chance_is_not_named():
 
 
 def test_each_case_names_the_mistake_that_explains_most():
-    mistake = next(each for each in find("occupancy").mistakes if "single waves" in each.explanation)
+    mistake = next(each for each in EXERCISES["occupancy"].mistakes if "single waves" in each.explanation)
     found = verdict("occupancy", returning(mistake.compute))
     assert {case.finding.means for case in found.cases if case.finding} == {mistake.explanation}
 
@@ -74,7 +74,7 @@ def test_each_case_names_the_mistake_that_explains_most():
     ],
 )  # fmt: skip
 def test_a_mistake_must_explain_more_than_it_leaves(name, changed, unfair):
-    reference = find(name).reference
+    reference = EXERCISES[name].reference
     found = verdict(name, returning(lambda *arguments: reference(*changed(*arguments))))
     assert found.diagnosis == "wrong-value"
     assert unfair not in found.message
@@ -88,12 +88,12 @@ def test_a_mistake_must_explain_more_than_it_leaves(name, changed, unfair):
     ],
 )
 def test_a_mistake_that_explains_everything_is_named(name, changed, fair):
-    reference = find(name).reference
+    reference = EXERCISES[name].reference
     assert fair in verdict(name, returning(lambda *arguments: reference(*changed(*arguments)))).message
 
 
 def test_a_mistake_beside_another_one_is_still_named():
-    exercise = find("bytes_moved")
+    exercise = EXERCISES["bytes_moved"]
 
     def in_elements_without_the_output(m, n, size):
         return {k: v // size for k, v in exercise.reference(m, n, size).items()} | {"fused_written": 0}
@@ -104,7 +104,7 @@ def test_a_mistake_beside_another_one_is_still_named():
 
 @pytest.mark.parametrize("key, word", [("fused_read", "also reads x"), ("fused_written", "also writes its output")])
 def test_half_of_the_fused_kernel_is_told(key, word):
-    reference = find("bytes_moved").reference
+    reference = EXERCISES["bytes_moved"].reference
     found = verdict("bytes_moved", returning(lambda *case: reference(*case) | {key: 0}))
     assert word in found.message
 
@@ -131,7 +131,7 @@ def test_a_foreign_thing_in_a_result_is_named():
 @pytest.mark.parametrize("name", ["bytes_moved", "occupancy_launch", "occupancy"])
 def test_wrong_numbers_show_in_every_judgement(name):
     """What is drawn differs from judgement to judgement. A verdict must not."""
-    exercise = find(name)
+    exercise = EXERCISES[name]
     generators = [torch.Generator().manual_seed(seed) for seed in range(20)]
     drawn = [[case.make(None) for case in exercise.cases_of(generator)] for generator in generators]
     right = [[(case, exercise.reference(*case)) for case in cases] for cases in drawn]
@@ -153,7 +153,7 @@ def test_wrong_numbers_show_in_every_judgement(name):
     ],
 )
 def test_the_course_does_not_answer_its_own_exercise(judge, name, formula):
-    found = judge.judge(name, f"from {formula} as formula\ndef {find(name).entry}(*given): return formula(*given)")
+    found = judge.judge(name, f"from {formula} as formula\ndef {EXERCISES[name].entry}(*given): return formula(*given)")
     assert not found.passed and found.diagnosis != "grader-error"
 
 

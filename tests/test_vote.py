@@ -9,13 +9,13 @@ from autograder import diagnosis, verdict
 from autograder.box.wire import Evidence, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, error_map, overall
 from autograder.diagnosis.observation import Comparison
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Bound, Case, Mistake, Strided
 from autograder.verdict import CaseResult, Finding, Slug, Verdict
 from workshop.executor.records import Fault
 
 EXERCISE = replace(
-    find("bug_hunt"),
+    EXERCISES["bug_hunt"],
     mistakes=(Mistake("wrong-value", lambda x, a: x - a, "The output is x - a.", "Multiply."),),
 )
 SHAPES = ((5, 256), (4, 300), (7, 781), (3, 517), (2, 1024))

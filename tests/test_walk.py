@@ -14,7 +14,7 @@ from autograder.gallery import solution
 from autograder.judge import Judge
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST = 33
+MOST = 30
 
 # Runs in the box's process and in its children. A child starts with an empty list, and ends without a chance to write.
 NOTING = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder import notebook
-from autograder.exercises import find
+from autograder.exercises import EXERCISES
 from autograder.verdict import Finding, Verdict
 from autograder.watch import Watch
 from workshop import progress, record
@@ -43,10 +43,10 @@ def asked(monkeypatch):
 def test_a_pass_leads_to_the_next_exercise_whose_starter_is_in_the_file(file, asked, capsys):
     watched = Watch(file)
     watched.start()
-    assert asked == [] and find("first_kernel").starter in file.read_text()
+    assert asked == [] and EXERCISES["first_kernel"].starter in file.read_text()
     file.write_text(file.read_text().replace("pid = 0", "pid = solved"))
     watched.saved()
-    assert watched.exercise.name == "vector_add" and find("vector_add").starter in file.read_text()
+    assert watched.exercise.name == "vector_add" and EXERCISES["vector_add"].starter in file.read_text()
     said = capsys.readouterr().out
     assert "PASS  first_kernel" in said and "▶ vector_add" in said and progress().entry("first_kernel").passed
     assert file.read_text().count("import torch") == 1

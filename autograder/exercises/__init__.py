@@ -10,18 +10,17 @@ from workshop.syllabus import SYLLABUS
 
 from .spec import Exercise
 
-_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
-_found = {e.name: e for module in _modules for e in getattr(module, "EXERCISES", ())}
-EXERCISES: dict[str, Exercise] = {name: _found[name] for name in SYLLABUS if name in _found}
-
 
 class UnknownExercise(LookupError):
     pass
 
 
-def find(name: str) -> Exercise:
-    """The exercise called `name`. The message of UnknownExercise names similar ones."""
-    try:
-        return EXERCISES[name]
-    except KeyError:
-        raise UnknownExercise(f"there is no exercise {name!r}. {did_you_mean(name.lower(), EXERCISES)}") from None
+class _Exercises(dict[str, Exercise]):
+    def __missing__(self, name: str) -> Exercise:
+        raise UnknownExercise(f"there is no exercise {name!r}. {did_you_mean(name.lower(), self)}")
+
+
+_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+_found = {e.name: e for module in _modules for e in getattr(module, "EXERCISES", ())}
+# By name. The message of UnknownExercise names similar ones.
+EXERCISES = _Exercises({name: _found[name] for name in SYLLABUS if name in _found})

@@ -819,7 +819,7 @@ def _digits(n: int) -> str:
     return f"{n:,}" if n >= 10_000 else str(n)
 
 
-NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
+NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/replay.py
 AS_THEY_ARE = 10_000  # numbers of an answer that are sizes; there are other cases for smaller ones
 PROGRAMS = 8_400_000, 9_900_000  # of an exercise with one for each element
 EVEN_PROGRAMS = 1 << 12  # of which so many divide the number of programs

@@ -89,7 +89,7 @@ class Strided:
 
 @dataclass(frozen=True)
 class Large:
-    """A tensor argument that is too large to hold: see judge/large.py. row_stride: as in Strided.
+    """A tensor argument that is too large to hold: see judge/trials.py. row_stride: as in Strided.
 
     axis: a row of the output follows from one place along this axis; None: from all of it. span: see tensors.seeded.
     whole: whether a right answer reads all of its elements.

@@ -20,7 +20,7 @@ from workshop.executor.launch import one_thread
 from ..answer import from_history, is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded
 from ..box.wire import Request
-from ..exercises import find
+from ..exercises import EXERCISES
 from ..exercises.spec import Exercise
 from ..verdict import GRADER_ERROR, Finding, Slug, Verdict
 from . import proof
@@ -95,11 +95,11 @@ class Judge:
         judge gives wrong verdicts.
         """
         self.prove(name)
-        return self.verdict_on(find(name), source, seed)
+        return self.verdict_on(EXERCISES[name], source, seed)
 
     def prove(self, name: str) -> None:
         """Raises CannotJudge if known answers get wrong verdicts here. They are of the same kind as exercise `name`."""
-        exercise = find(name)
+        exercise = EXERCISES[name]
         for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
             if kind not in self.proven:
                 self.say("trying known answers, to see that the judge works here")
@@ -205,7 +205,7 @@ def unfinished(verdict: Verdict, exercise: Exercise, source: str) -> Verdict:
 
 def _unsolved_before(finding: Finding, exercise: Exercise, source: str) -> Finding | None:
     """The finding about the exercise whose answer this one takes, if that is the starter still, or is missing."""
-    before = find(exercise.rests_on)
+    before = EXERCISES[exercise.rests_on]
     means = f"{exercise.name} uses your answer to {before.name}."
     missing = re.search(r"name '(\w+)' is not defined", finding.happened)
     if missing and re.search(rf"^def {missing[1]}\(", before.starter, re.M):

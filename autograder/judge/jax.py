@@ -22,7 +22,7 @@ from ..answer import is_starter
 from ..box.wire import JaxPlanRequest, PlanCase, Slot, Trouble, read_result
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.observation import Comparison
-from ..exercises import find
+from ..exercises import EXERCISES
 from ..exercises.spec import Argument, Call, Case, Cotangent, Exercise, Strided, Tag, Varying
 from ..verdict import Finding, Slug
 from .differences import blames_a_difference
@@ -86,7 +86,7 @@ class JaxTrials(Trials):
         weights = [Strided(a.values) for a in drawn if isinstance(a, Cotangent)]
         values = _numbers(given)
         first = next(value for value in values if isinstance(value, torch.Tensor))
-        about = find(self.exercise.rests_on) if self.exercise.rests_on else self.exercise
+        about = EXERCISES[self.exercise.rests_on] if self.exercise.rests_on else self.exercise
         shape = first.shape if about.random else about.reference(*values).shape  # a random one takes the output
         more = {"configuration": number, "computes": MAX_COMPUTED, "call": call}
         dtype, part = self.exercise.output_dtype or first.dtype, "value" if call.grad else "result"

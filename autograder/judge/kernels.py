@@ -10,13 +10,13 @@ from functools import partial
 
 from workshop.executor.facts import Unused
 
-from ..answer import is_starter
+from ..answer import is_starter, whole_numbers
 from ..box.wire import CASTS, Input, Launch, Trace
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise, Strided
 from ..text import listed, many
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
-from . import compiling, large, nodes, slips
+from . import compiling, nodes, slips, trials
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import LARGE_WORLD, inconsistency, kept, only_for_cards, with_the_line_of_nan, without_grids
@@ -68,12 +68,12 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        sizes = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
+        sizes = trials.large_calls(self.exercise, self.trials.seed, whole_numbers(self.source)[0])
         if self.trials.on_gpu or self.exercise.kind == "jax":  # which is shown this machine only
             plans = self.trials.plan([self.source], sizes) if sizes else {}
             self.large_plans = {sizes[i]: plan for i, plan in plans.items()}
             return None
-        beyond = large.beyond(self.trials)
+        beyond = trials.calls_beyond(self.trials)
         found, plans = inconsistency(self.trials, [*sizes, *beyond])
         self.large_plans, self.beyond_plans = ({d: plans[d] for d in each if d in plans} for each in (sizes, beyond))
         return found
@@ -91,11 +91,11 @@ class KernelJudgement:
     def at_large_sizes(self) -> Finding | None:
         here = self.trials.on_gpu or self.trials.unjudged  # planned on this machine: a stand-in lacks something
         device = {} if here else {"multiprocessors": LARGE_WORLD.multiprocessors}
-        return large.finding(self.trials, self.large_plans, **device)
+        return trials.large_finding(self.trials, self.large_plans, **device)
 
     def beyond_its_numbers(self) -> Finding | None:
         """Sizes just beyond the whole numbers that stand in the source."""
-        return large.finding_beyond(self.trials, self.beyond_plans)
+        return trials.finding_beyond(self.trials, self.beyond_plans)
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""

@@ -1,7 +1,7 @@
 """Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
 
-The jobs "replay", on real inputs, "tune", which compares the times of the launches of several traces on a GPU, and
-"compile", for GPUs that are not here.
+The jobs "replay", on real inputs, "large", on inputs that no memory could hold, and "tune", which compares the times of
+the launches of several traces on a GPU.
 
 A guarded tensor is placed inside a larger buffer, with a guard zone before it and one after it. A row-strided view
 also has gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must still hold it.
@@ -9,6 +9,7 @@ also has gaps between the rows. Guards and gaps hold a poison pattern. After the
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -19,16 +20,28 @@ from typing import Any
 
 import torch
 
-from workshop.executor import front_end, rebuild
 from workshop.executor import launch as executor
-from workshop.executor.memory import Watch
+from workshop.executor import rebuild
+from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.program import STORES, BadProgram, Program, from_data, values
 from workshop.executor.records import Launch as Seen
-from workshop.executor.records import Race, Steps, Undefined
+from workshop.executor.records import Pages, Race, Steps, Undefined
 
-from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, dtype_name, each_place, poison, span, storage_of, to_bytes
+from ...tensors import (
+    DTYPES,
+    LARGE,
+    UNWRITTEN,
+    bits,
+    dtype_name,
+    each_place,
+    poison,
+    seeded,
+    span,
+    storage_of,
+    to_bytes,
+)
 from .. import wire
-from .job import ANSWER, Job, load, trouble
+from .job import Job
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
 MAX_COMPUTED = 64  # steps in which the host function computes with numbers
@@ -437,61 +450,228 @@ def tune(job: Job, programs: Known) -> None:
     job.report(wire.Report(0, has_value=True, value=medians))
 
 
-# -- the job "compile" -----------------------------------------------------------------------------------
+# -- the job "large" -------------------------------------------------------------------------------------
+# Launches over up to 10⁸ elements, without a GPU and without the memory. The trace runs on tensors whose memory nobody
+# touches. Each launch is run twice: the addresses of all its programs are checked and counted, and some programs
+# compute on memory that is made where they touch it. The inputs follow from a seed.
 
-LAST_STAGE = "llir"  # later stages need other programs, or only translate
-# What the zygote goes through once. The second kernel asks a GPU's own library.
-WARM_UP = """
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-
-@triton.jit
-def warm_up(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    for _ in range(2):
-        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
-    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
-    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
-    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
+WORK = 1 << 19  # elements that the chosen programs may read and write, about
+FEW_PROGRAMS = 6  # programs that are chosen by chance, beside the first, the last and those at the crossings
+CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
 
 
-@triton.jit
-def of_a_vendor(x_ptr):
-    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
-"""
+def run_large(job: Job, case: wire.LargeCase, programs: Known) -> wire.Report:
+    try:
+        value = _OnVastTensors(job, case, programs).judged()
+    except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
+        value = {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
+    return wire.Report(has_value=True, value=value)
 
 
-def compiled(job: Job, case: wire.CompileCase, programs: Known) -> wire.Report:
-    """Compiles a program for a GPU that is not here. Nothing runs.
+class _OnVastTensors(Replay):
+    """One case: tensors by the address of their memory."""
 
-    Triton's front end has accepted it. The later stages of a compiler refuse some, and say how much shared memory a
-    program needs. The compiler is a part of every Triton and needs no GPU. No stage writes a file or starts a program.
+    vast = True
+
+    def __init__(self, job: Job, case: wire.LargeCase, programs: Known):
+        self.job, self.case, self.programs = job, case, programs
+        self.pages: dict[int, Pages] = {}
+        self.uncounted = False
+        self.steps = 0  # accesses of a program, on average, of the launch that has most
+        self.work = 0  # elements that all programs of the launches read and write, where that was counted
+        self.generator = torch.Generator().manual_seed(case.seed)
+        # By storage: what the launches store, and what they load.
+        self.spans: dict[int, list[torch.Tensor]] = {}
+        self.loaded: dict[int, list[torch.Tensor]] = {}
+        self.copies: set[int] = set()  # storages that torch wrote, from others
+        self.sources: set[int] = set()  # storages that torch read
+        super().__init__([self._input(number) for number in range(len(case.inputs))], job.device, case.computes)
+
+    def judged(self) -> dict:
+        result = self.run(self.case.trace)
+        value = {"elements": result.numel()}
+        stored = self._stored(result)
+        unread = [] if self.uncounted or stored < result.numel() else self._unread()
+        found = self._found(result)
+        if found is None:
+            return value | {"stored": 0, "found": 0}
+        return value | {"stored": stored, "unread": unread, "found": found}
+
+    def _stored(self, result: torch.Tensor) -> int:
+        """How many elements of the result the launches store; all of them where nobody can tell.
+
+        Raises Fault if a program reaches outside of a tensor.
+        """
+        try:
+            for launch, arguments in self.launches:
+                self._look(launch, arguments)
+        except TooLarge:
+            self.uncounted = True
+            return result.numel()
+        if not result.is_contiguous() or _start(result) in self.copies:
+            return result.numel()
+        first = result.storage_offset()
+        return covered(self.spans.get(_start(result), []), first, first + result.numel())
+
+    def _unread(self) -> list[int]:
+        """An input of which the launches do not load all elements: its number, how many they load, and all."""
+        for number, tensor in enumerate(self.inputs):
+            own, extent = _start(tensor), tensor.untyped_storage().nbytes() // tensor.element_size()
+            if self.case.inputs[number].whole and own not in self.sources:
+                elements = math.prod(n for n, step in zip(tensor.shape, tensor.stride()) if step)
+                loaded = covered(self.loaded.get(own, []), 0, extent)
+                if loaded < elements:
+                    return [number, loaded, elements]
+        return []
+
+    def _input(self, number: int) -> torch.Tensor:
+        spec = self.case.inputs[number]
+        dtype = DTYPES[spec.dtype]
+        tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span)
+        self._add(tensor, content)
+        return tensor
+
+    def _add(self, tensor: torch.Tensor, content) -> None:
+        self.pages[_start(tensor)] = Pages(tensor, content)
+
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        self._add(tensor, None)
+        return tensor
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        """What torch writes: one number everywhere, a few constants, a copy of a tensor, or what it computes."""
+        if operation == "constant":
+            self._add(made, lambda at: made.flatten()[at.clamp(max=made.numel() - 1)])  # whole pages are asked for
+            return
+        if operation in wire.ARITHMETIC:  # nobody knows its numbers
+            self.copies.add(_start(made))
+            self.sources |= set(map(_start, tensors_in(args)))
+            self._add(made, None)
+            return
+        if made.numel() * made.element_size() != made.untyped_storage().nbytes():
+            raise NotReplayable("torch writes a part of a large tensor")
+        if operation in ("clone", "_to_copy", "copy", "copy_"):
+            source = args[operation in ("copy", "copy_")]
+            self.copies.add(_start(made))
+            self.sources.add(_start(source))
+            self._add(made, functools.partial(self._copied, source, made))
+            return
+        value = 0 if "zero" in operation else 1 if "ones" in operation else args[1] if len(args) > 1 else None
+        if operation not in wire.FILL or type(value) not in (bool, int, float):
+            raise NotReplayable(f"torch.{operation} on a large tensor")
+        self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
+
+    def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Elements of a copy, from those that were copied."""
+        content = self.pages[_start(source)].content
+        if content is None or source.shape != made.shape:
+            raise NotReplayable("a copy of what no launch has written")
+        place = torch.full(at.shape, source.storage_offset())
+        axes = sorted(range(made.ndim), key=lambda axis: -made.stride(axis))
+        for axis in axes:
+            index = torch.div(at, max(made.stride(axis), 1), rounding_mode="floor")
+            at = at - index * made.stride(axis)
+            place = place + index * source.stride(axis)
+        return content(place).to(made.dtype)
+
+    def _run(self, launch: wire.Launch, arguments: Arguments, watch: Watch, programs: torch.Tensor | None = None):
+        """The addresses of all programs, or some programs."""
+        return executor.execute(
+            self.programs[launch.program], arguments, launch.grid, watch, programs, name=launch.kernel,
+            only_addresses=programs is None, pages=self.pages.values(),
+        )  # fmt: skip
+
+    def _look(self, launch: wire.Launch, arguments: Arguments) -> None:
+        """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
+        seen = self._run(launch, arguments, Watch(most=MOST_LOOKS))
+        self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(launch.programs, 1))
+        self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
+        for each in seen.arguments.values():
+            self.spans.setdefault(each.storage.start, []).extend(each.stored)
+            self.loaded.setdefault(each.storage.start, []).extend(each.loaded)
+
+    def _found(self, result: torch.Tensor) -> int | None:
+        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots.
+
+        None if programs write the same elements, so that others are left out.
+        """
+        compared = self.case.compared and not self.computed
+        if not compared or len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
+            return 0
+        ((launch, arguments),) = self.launches
+        total = launch.programs
+        guessed = sum(math.prod(spec.shape) for spec in self.case.inputs) * 2
+        each = max(1, (guessed if self.uncounted else self.work) // total)
+        if each > WORK:
+            return 0
+        programs = self._chosen(total, result.numel(), max(1, WORK // each))
+        if any(each.name.startswith("atomic") for each in self.programs[launch.program].operations()):
+            return 0  # what the chosen programs leave in an element is a part of it
+        watch = Watch(races=self.uncounted, most=MOST_STEPS)
+        try:
+            seen = self._run(launch, arguments, watch, programs)
+        except TooLarge:
+            return 0
+        at, values, who = self.pages[_start(result)].found()
+        at = at - result.storage_offset()
+        if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
+            return None
+        if self.uncounted:
+            at, values = _with_holes(at, values, programs[who], result.numel())
+        order = torch.randperm(len(at), generator=self.generator)
+        if self.case.starts:
+            starts = torch.tensor(self.case.starts)
+            behind = at - starts[torch.searchsorted(starts, at, right=True) - 1]
+            inside = (behind >= 0) & (behind < wire.FAR_WINDOW)
+            order = order[inside[order].int().argsort(descending=True, stable=True)]
+        some = order[:wire.MOST_FOUND].sort().values
+        wire.write_result(self.case.places, self.job.output, to_bytes(at[some]))
+        wire.write_result(self.case.slot, self.job.output, to_bytes(values[some]))
+        return len(at[some])
+
+    def _chosen(self, total: int, elements: int, most: int) -> torch.Tensor:
+        """Numbers of programs: the first, the last, those at the crossings if they follow the elements, and some.
+
+        With neighbours, where holes between them must be found: where nobody counted what all programs store.
+        """
+        crossings = [at * total // elements for at in (*CROSSINGS, *self.case.starts) if at < elements]
+        crossings += [min((at + elements // total) * total // elements, total - 1) for at in self.case.starts]  # and on
+        drawn = torch.randint(0, total, (FEW_PROGRAMS,), generator=self.generator).tolist()
+        wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
+        near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in ((0, 1) if self.uncounted else (0,)))
+        return torch.tensor(sorted(list(near)[:most]))
+
+
+def _start(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _overlap(seen, chosen: int, total: int, elements: int) -> bool:
+    """Whether programs that are no neighbours write the same elements, although all together just fill the result."""
+    apart = [race for race in seen.races if race.first and abs(race.first[0] - race.second[0]) > 1]
+    itemsize = min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * itemsize
+
+
+def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, elements: int):
+    """Adds elements that nobody writes, with the pattern of memory that is not written.
+
+    Programs of blocks write neighbours: a program fills a hole between two that were written, or the next one does, and
+    both were chosen. Where each program begins behind the one before it, what is behind the last one is left out, too.
     """
-    target = front_end.TARGETS[case.target]
-    try:
-        _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
-    except Exception as error:
-        if not _works(case.target):
-            return wire.Report(has_value=True)
-        message = str(error).strip() or type(error).__name__
-        found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
-        return wire.Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
-    return wire.Report(has_value=True, value=int(metadata.get("shared") or 0))
+    small = (at.diff() == 2) & (who.diff() <= 1)  # a program between, which was not chosen, may fill it
+    many = len(small) and float(small.float().mean()) > 0.1
+    holes = at[:-1][small] + 1 if many else at[:0]
+    if len(at) and bool((who.diff() >= 0).all()) and len(who.unique()) > FEW_PROGRAMS and int(at[-1]) < elements - 1:
+        holes = torch.cat([holes, at[-1:] + 1])
+    nothing = poison(torch.empty(len(holes), dtype=values.dtype))
+    at, order = torch.cat([at, holes]).sort()
+    return at, torch.cat([values, nothing])[order]
 
 
-def _works(target: str) -> bool:
-    """Whether this machine compiles a kernel that is right, with a function of the GPU's own library."""
-    try:
-        kernel = load(WARM_UP, "<warm-up>")["of_a_vendor"]
-        program = front_end.lower(kernel, {"x_ptr": "*fp32"}, {}, target=target)
-        rebuild.compile_program(program, front_end.TARGETS[target], stop=LAST_STAGE)
-    except Exception:
-        return False
-    return True
-
+# -- tensors ---------------------------------------------------------------------------------------------
 
 FEW = 1 << 12
 GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on

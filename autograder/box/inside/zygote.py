@@ -53,10 +53,10 @@ from workshop.executor.records import NeverEnds
 from ... import tensors, text, versions
 from .. import lockdown
 from ..wire import PATIENCE, End, ProgramRequest, Report, Settings, Start, decode_job, from_json, to_json
-from . import large, plan, replay
+from . import compiled, plan, replay
+from .compiled import WARM_UP
 from .job import Job, describe, load, send, show_source, silence
 from .recorder import Recorder
-from .replay import WARM_UP
 
 PR_SET_CHILD_SUBREAPER, MADV_COLLAPSE = 36, 25
 LARGE_PAGE = 2 << 20  # bytes
@@ -79,7 +79,7 @@ FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
 # driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
 STRICT = {"plan", "value"}
-OF_PROGRAMS = {"replay": replay.run, "large": large.run, "compile": replay.compiled}  # jobs of one case at a time
+OF_PROGRAMS = {"replay": replay.run, "large": replay.run_large, "compile": compiled.run}  # jobs of one case at a time
 JAX = "jax-plan"  # XLA starts threads, and needs the system's random numbers to start
 
 

@@ -130,7 +130,7 @@ def ask(judge, exercise, points: float, cells: list[dict]) -> tuple[Verdict, str
 
 
 def _write_answers(row: Row, submission: Submission, released: dict, judge) -> None:
-    from ...exercises import find
+    from ...exercises import EXERCISES
 
     record = submission.notebook["metadata"][NAME]
     hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
@@ -141,7 +141,7 @@ def _write_answers(row: Row, submission: Submission, released: dict, judge) -> N
             hashes[exercise] = record["submitted"]
             verdict = _zero(exercise, points, Slug.NO_NOTEBOOK, submission.problem)
         else:
-            about = find(exercise)
+            about = EXERCISES[exercise]
             verdict, source = ask(judge, about, points, submission.cells)
             # Show what was judged where the student wrote the function in another cell.
             starter, answer = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, submission.notebook))
