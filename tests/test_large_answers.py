@@ -1,6 +1,7 @@
 """Answers that are right at the sizes of every case, and wrong at larger ones: an edit of a solution for each class."""
 
 import pytest
+from known import source_of
 
 from autograder import gallery
 from autograder.exercises import EXERCISES
@@ -87,3 +88,12 @@ def test_what_is_wrong_for_one_large_dimension_only(fails_beyond_its_cases, name
 def test_what_is_right_stays_right(judge):
     for seed in (SEED, SEED + 1):
         assert judge.judge("vector_add", ADD_TEMPLATE, seed=seed).passed
+
+
+def test_a_block_that_is_chosen_by_the_size_is_compiled_with_the_promises_of_other_sizes(judge, monkeypatch):
+    """With this seed, the only matrix whose both sides are large has rows of a multiple of 16: then less is enough."""
+    steps = KernelJudgement.on_other_machines, KernelJudgement.in_the_compilers
+    monkeypatch.setattr(KernelJudgement, "STEPS", steps)
+    monkeypatch.setattr(consistency, "_calls", lambda trials: [])
+    source = source_of("transpose", "out-of-memory__large_tiles_for_large_matrices")
+    assert judge.verdict_on(EXERCISES["transpose"], source, 51).diagnosis == "out-of-memory"

@@ -613,6 +613,8 @@ class CompileCase:
     program: str
     options: dict[str, int]
     target: str  # "cuda" or "hip"
+    divisible: tuple[int, ...] = ()  # arguments that are promised to be multiples of 16, whatever the program says
+    odd: tuple[int, ...] = ()  # those of which that is not promised
 
 
 @dataclass(frozen=True)

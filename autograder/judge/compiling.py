@@ -17,7 +17,7 @@ from dataclasses import replace
 from triton.backends import backends
 
 from ..box import Outcome
-from ..box.wire import CompileCase, Launch, PlanRequest, ProgramRequest, Report, Trace, Trouble
+from ..box.wire import CompileCase, Launch, PlanRequest, ProgramRequest, Report, Trace, Trouble, to_json
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import refused, too_much_shared_memory
 from ..exercises.spec import Tag
@@ -27,6 +27,7 @@ from .trials import MAX_CONFIGURATIONS, Drawn, Trials
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
 MAX_COMPILED = 6  # programs of an answer, and more if it has a space of configurations: all of them must compile
+MUCH = SHARED_MEMORY >> 4  # bytes: what needs more is compiled with other promises, too
 LARGE = 1 << 15  # elements of a block: what is larger compiles for long
 MAX_REMEMBERED = 1024
 ATTEMPTS = 4  # jobs of an answer; a case that ends its process costs one
@@ -40,15 +41,21 @@ def refusal(trials: Trials, traces: list[Trace]) -> Finding | None:
     """Why a compiler does not accept the kernels that an answer launched; None if it does."""
     if not TARGETS or not trials.judge.compiles:
         return None
-    chosen = _chosen([launch for trace in traces for launch in trace.launches], trials.programs)
+    launches = [launch for trace in traces for launch in trace.launches]
+    chosen = _chosen(launches, trials.programs)
     groups = [[CompileCase(launch.on(target), launch.options, target) for target in TARGETS] for launch in chosen]
     said = _said(trials, [group[0] for group in groups])
     refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
     said |= _said(trials, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
+    heavy = [each for each in zip(groups, chosen) if _bytes(said.get(_key(each[0][0]))) > MUCH]
+    others = {launch.program: _with_other_promises(group[0], launch, launches) for group, launch in heavy}
+    said |= _said(trials, [case for cases in others.values() for case in cases])
     for group, launch in zip(groups, chosen):
         if found := _finding([said.get(_key(case)) for case in group]):
             return found
-        if needed := _too_much(said.get(_key(group[0]))):
+        alike = [group[0], *others.get(launch.program, ())]
+        needed = max(_bytes(said.get(_key(case))) for case in alike)
+        if needed > SHARED_MEMORY:
             constants = ", ".join(f"{name} = {value}" for name, value in launch.constants.items())
             which = launch.kernel + f" with {constants}" * bool(constants)
             cases = (trials.cases[i].case.name for i, trace in trials.traces.items() if launch in trace.launches)
@@ -99,13 +106,27 @@ def _finding(said: list[Trouble | int | None]) -> Finding | None:
     return None
 
 
-def _too_much(said: Trouble | int | None) -> int:
-    """Bytes of shared memory that no card has; 0 where they are fewer, or not known."""
-    return said if TARGETS[0] == "cuda" and type(said) is int and said > SHARED_MEMORY else 0
+def _bytes(said: Trouble | int | None) -> int:
+    """Of shared memory, on an NVIDIA GPU; 0 where they are not known."""
+    return said if TARGETS[0] == "cuda" and type(said) is int else 0
+
+
+def _with_other_promises(case: CompileCase, launch: Launch, launches: list[Launch]) -> list[CompileCase]:
+    """The program with all promises that any launch of its kernel makes of a number, and with those that all make.
+
+    What lies in shared memory follows from them, too: elements are loaded ahead if they are aligned, and a tile is
+    turned as a whole if they are not. A block that is chosen by the size was met with the promises of one size only.
+    """
+    seen: dict[str, set[bool]] = {}
+    for argument in (each for one in launches if one.kernel == launch.kernel for each in one.given):
+        if type(argument.value) is int:
+            seen.setdefault(argument.label, set()).add(argument.value % 16 == 0)
+    some = tuple(i for i, each in enumerate(launch.given) if len(seen.get(each.label, ())) > 1)
+    return [replace(case, divisible=some), replace(case, odd=some)] if some else []
 
 
 def _key(case: CompileCase) -> str:
-    return hashlib.sha256(json.dumps([case.program, case.options, case.target]).encode()).hexdigest()
+    return hashlib.sha256(to_json(case)).hexdigest()
 
 
 def _chosen(launches: list[Launch], programs: dict[str, str]) -> list[Launch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from workshop.executor import front_end, rebuild
 from workshop.executor.program import Program
@@ -43,7 +44,8 @@ def run(job: Job, case: wire.CompileCase, programs: dict[str, Program]) -> wire.
     """
     target = front_end.TARGETS[case.target]
     try:
-        _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
+        program = _promising(programs[case.program], case) if case.divisible or case.odd else programs[case.program]
+        _, metadata = rebuild.compile_program(program, target, case.options, LAST_STAGE)
     except Exception as error:
         if not _works(case.target):
             return wire.Report(has_value=True)
@@ -51,6 +53,14 @@ def run(job: Job, case: wire.CompileCase, programs: dict[str, Program]) -> wire.
         found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
         return wire.Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
     return wire.Report(has_value=True, value=int(metadata.get("shared") or 0))
+
+
+def _promising(program: Program, case: wire.CompileCase) -> Program:
+    """The program with other promises of its arguments, as other calls of its kernel make them."""
+    promises = {i: each for i, each in program.kernel.promises.items() if i not in case.odd}
+    promises |= {i: {"tt.divisibility": 16} for i in case.divisible}
+    kernel = replace(program.kernel, promises=promises)
+    return Program(program.functions | {kernel.name: kernel})
 
 
 def _works(target: str) -> bool:
