@@ -672,3 +672,36 @@ def test_what_is_undefined_spoils_its_row_of_a_product(stored, undefined):
     with watch() as memory:
         body(*lines)[(1,)](x, y, 5, B=16)
     assert bool(memory.undefined) == undefined
+
+
+@pytest.mark.parametrize(
+    ("scanned", "stored", "undefined"),
+    [
+        ("tl.cumsum(v)", "i < n", False),  # the undefined lanes come last
+        ("tl.cumsum(v)", "i <= n", True),
+        ("tl.cumsum(v, reverse=True)", "i < 1", True),
+        ("tl.associative_scan(v, 0, larger, reverse=True)", "i < 1", True),
+        ("tl.map_elementwise(larger, v, v)", "i < n", False),
+        ("tl.map_elementwise(larger, v, v)", "i <= n", True),
+    ],
+)
+def test_what_is_undefined_goes_on_through_a_scan_and_not_backwards(scanned, stored, undefined):
+    text = f"""import triton
+import triton.language as tl
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+@triton.jit
+def k(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, {scanned}, mask={stored})
+"""
+    if "map_elementwise" in scanned and not hasattr(tl, "map_elementwise"):
+        pytest.skip("this Triton has no map_elementwise")
+    x, y = torch.ones(2, 16)
+    with watch() as memory:
+        kernel(text)[(1,)](x, y, 13, B=16)
+    assert bool(memory.undefined) == undefined

@@ -378,10 +378,10 @@ class Machine:
             raise TooLarge
         given = [self.env[v] for v in operands]
         parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
-        if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
+        if not any(isinstance(each, Doubtful) for each in given):
             return parts
-        doubts = [whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
-        return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
+        doubts = functools.reduce(torch.bitwise_or, [whole(v, doubt(each)) for v, each in zip(operands, given)])
+        return [without_doubt(part, _combined_doubts(operation.name, doubts, *more)) for part in parts]
 
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
@@ -679,6 +679,19 @@ def _function(operation: Operation) -> Callable:
     if name not in arithmetic.ELEMENTWISE:
         raise Unsupported(name)
     return arithmetic.ELEMENTWISE[name]
+
+
+def _combined_doubts(name: str, doubts: torch.Tensor, *more) -> torch.Tensor:
+    """Which lanes of a reduction, a scan or a map are undefined, because lanes that they follow from are."""
+    if name == "reduce":
+        return doubts.any(dim=more[0] + 1)
+    if name == "scan":
+        axis, reverse = more[0] + 1, more[1]
+        doubts = doubts.flip(axis) if reverse else doubts
+        found = doubts.cumsum(axis) > 0
+        return found.flip(axis) if reverse else found
+    pack = more[-1]
+    return doubts.unflatten(-1, (-1, pack)).any(-1).repeat_interleave(pack, -1)
 
 
 def _printed(x: torch.Tensor) -> str:
