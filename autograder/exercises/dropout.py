@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -241,8 +242,15 @@ def _keep_all(generator):
     return numbers(generator, 67, 129), 0.0, Varying(ZEROS[first : first + 3])
 
 
+def _some(generator, dtype=torch.float32, low: int = 5, high: int = 12):
+    """2^low to 2^high elements in a few rows: fewer than a block, or some blocks."""
+    many, rows = int(2 ** between(generator, low, high)), integer(generator, 1, 5)
+    x = numbers(generator, rows, max(many // rows, 1), dtype=dtype)
+    return x, 0.5, Varying((integer(generator, 1, LARGEST_SEED),))
+
+
 def _infinities(generator):
-    x, p, seed = _case("", 5, 130, 0.5).make(generator)
+    x, p, seed = _some(generator)
     x.values[torch.rand(x.values.shape, generator=generator) < 0.2] *= torch.inf
     return x, p, seed
 
@@ -299,6 +307,10 @@ _MANY_BLOCKS = _case("1109 × 1117, p near 0.28", 1109, 1117, (0.275, 0.288), "r
 # So low that p rounded to a percentage or to seven bits is 0, or twice as large.
 _LOW_RATE = _case("17 × 1999, p near 0.0015", 17, 1999, (0.0012, 0.0018), "ragged")
 _DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")
+# A launch may follow from the size.
+_OF_ALL_SIZES = tuple(
+    Case(f"{1 << low} elements or more", partial(_some, low=low, high=low + 2), "ragged") for low in (5, 7, 9)
+)
 _SHORT = _case("1 × 1", 1, 1, 0.5, "short")
 _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
 _VERY_SMALL = Case("p = 0, rows of zeros and very small numbers", _very_small, "ragged extreme")
@@ -316,9 +328,9 @@ EXERCISES = (
             Case("409 × 577, p near 1", _nearly_1, "ragged"),
             _KEEP_ALL,
             _DROP_ALL,
-            Case("5 × 130, some elements infinite", _infinities, "ragged"),
+            Case("some elements infinite", _infinities, "ragged"),
             _SHORT,
-            _case("float16", 5, 130, 0.5, "ragged optional", torch.float16),
+            Case("float16", lambda g: _some(g, torch.float16), "ragged optional"),
             Case("float16, 409 × 577, p near 1", lambda g: _nearly_1(g, torch.float16), "ragged optional"),
             _case("no elements", 0, 5, 0.5, "optional"),
         ),
@@ -337,7 +349,10 @@ EXERCISES = (
         signature="leaky_dropout(x, p, seed), as before, now differentiable in x by jax.grad",
         rests_on="leaky_dropout",
         # with p = 0.5 first, a forward pass that keeps below p would look right, and its gradient wrong
-        cases=tuple(_with_weights(case) for case in (_MANY_BLOCKS, _REPEAT, _KEEP_ALL, _DROP_ALL, _SHORT, _VERY_SMALL)),
+        cases=tuple(
+            _with_weights(case)
+            for case in (_MANY_BLOCKS, _REPEAT, _KEEP_ALL, _DROP_ALL, *_OF_ALL_SIZES, _SHORT, _VERY_SMALL)
+        ),
         reference=reference,
         kind="jax",
         random=True,
