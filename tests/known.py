@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 from said import SAID
 
+from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Strided
-from autograder.gallery import Known, answers_in
+from autograder.gallery import SOLUTION, Known, answers_in, solution
 from autograder.tensors import each_place
 
 PAGE = os.environ.get("GALLERY")  # the page of what learners are told; with it, all answers are judged
@@ -51,6 +52,12 @@ def judged() -> set[str]:
     known = _known()
     right = {known[name].exercise: name for name in reversed(known) if not known[name].slug}
     return set(known) if PAGE else some() | SAID.keys() | set(right.values())
+
+
+def solutions() -> list[Known]:
+    """As right answers."""
+    files = {name: Path(f"solutions/{each.notebook}.py") for name, each in EXERCISES.items()}
+    return [Known(file, SOLUTION, name, solution(name)) for name, file in files.items()]
 
 
 def tensor_of(argument: Strided) -> torch.Tensor:

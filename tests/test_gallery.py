@@ -21,7 +21,7 @@ from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.observation import Comparison
 from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Strided
-from autograder.gallery import Edit, answers_in
+from autograder.gallery import SOLUTION, Edit, answers_in
 from autograder.judge import autotuning, trials
 from autograder.verdict import Slug
 from workshop import launching, sanitize, xray
@@ -39,6 +39,14 @@ MANY = {"rows": 71, "columns": 33}
 
 def test_no_answer_is_misjudged(answers):
     assert [a.known.label for a in answers if a.misjudged] == []
+
+
+def test_the_solution_earns_everything(answers):
+    verdicts = {a.known.exercise: a.verdict for a in answers if a.known.name == SOLUTION}
+    assert verdicts.keys() == EXERCISES.keys()
+    for name, verdict in verdicts.items():
+        assert verdict.passed and all(verdict.blanks.values()), verdict.to_text()
+        assert verdict.score == verdict.points == EXERCISES[name].points
 
 
 def test_wrong_answers_are_told_which_mistake_it_is(answers):

@@ -1,4 +1,4 @@
-"""What the course promises about its own exercises: each solution earns all, each starter runs and earns nothing."""
+"""What the course promises about its own exercises: each starter runs and earns nothing. Solutions: see the gallery."""
 
 import ast
 import contextlib
@@ -41,14 +41,6 @@ def starters() -> dict[str, str]:
 def test_every_exercise_of_the_syllabus_exists_and_stands_in_a_lesson():
     assert list(SYLLABUS) == list(EXERCISES)
     assert set(solutions()) == set(EXERCISES)
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_the_solution_earns_everything(judge, name):
-    verdict = judge.judge(name, solutions()[name])
-    assert verdict.passed, verdict.to_text()
-    assert verdict.score == verdict.points == EXERCISES[name].points
-    assert all(verdict.blanks.values())
 
 
 @pytest.mark.parametrize("name", EXERCISES)

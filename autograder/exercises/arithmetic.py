@@ -126,7 +126,7 @@ _RADEON = DeviceFacts("AMD Radeon RX 7900 XTX", "hip", "gfx1100", 48, 65536, 655
 # Architectures on which every reading of the lesson agrees whether the register file is doubled.
 _ARCHITECTURES = (
     ("cuda", "sm_80", 32), ("cuda", "sm_89", 32), ("cuda", "sm_90", 32), ("hip", "gfx1100", 32),
-    ("hip", "gfx906", 64), ("hip", "gfx90a", 64), ("hip", "gfx942", 64), ("hip", "gfx950", 64),
+    ("hip", "gfx90a", 64), ("hip", "gfx942", 64), ("hip", "gfx950", 64),
 )  # fmt: skip
 
 
