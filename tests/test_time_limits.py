@@ -1,5 +1,6 @@
 """An answer has a budget of charged time, a loaded machine changes no verdict, and no answer's run outlives it."""
 
+import json
 import multiprocessing
 import os
 import time
@@ -73,6 +74,40 @@ def test_a_process_is_not_charged_for_waiting_for_a_core():
 def test_a_process_is_charged_for_sleeping():
     charge, wall = charge_of(time.sleep, 0.6)
     assert 0.5 < charge.seconds <= wall and charge.computed < 0.2
+
+
+@pytest.mark.parametrize(("slow", "exceeded"), [(1.0, "time"), (2.0, "time"), (3.0, None)])
+def test_a_slow_machine_has_more_time(slow, exceeded, forks):
+    code = f"""
+import json, os, time
+from autograder.box.inside import zygote
+from autograder.box.wire import Settings
+
+zygote.slowness = lambda: {slow}
+if not (child := os.fork()):
+    while time.process_time() < 1.2:
+        pass
+    os._exit(0)
+settings = Settings("interpreter", False, "/tmp", 1 << 33, (), ())
+print(zygote._wait(child, 0.5, 0.5, settings, set()).decode())
+"""
+    answer = forks.run(code)
+    end = json.loads(answer.stdout)
+    assert end.get("exceeded") == exceeded, answer.stderr
+    assert end["seconds"] * slow < 1.6  # charged are those of the machine on which the limits were chosen
+
+
+def test_how_slow_the_machine_is_follows_from_work_and_not_from_the_clock(forks):
+    code = """
+from autograder.box.inside import zygote
+
+zygote._warm_up_executor()
+print(1.0 <= zygote.slowness() <= zygote.MOST_SLOW)
+zygote.USUAL /= 1000
+print(zygote.slowness() == zygote.MOST_SLOW)
+"""
+    answer = forks.run("import workshop\n" + code)
+    assert answer.stdout == "True\nTrue\n", answer.stderr
 
 
 # -- budgets ------------------------------------------------------------------------------------------------

@@ -372,8 +372,8 @@ def _too_slow(o: Observation) -> Finding:
     return Finding(
         "timeout",
         "A kernel did not end in time.",
-        "A loop that never reaches its end runs forever.",
-        "check that every loop advances towards its end.",
+        "A loop that never reaches its end runs forever. Or it ends, and has too many rounds that do little.",
+        "check that every loop advances towards its end, and takes a block in each round.",
     )
 
 
@@ -395,7 +395,8 @@ def troubled(o: Observation) -> Finding | None:
     return {"fault": _fault, "returned": _returned}.get(t.kind, _exception)(o, t)
 
 
-_STOPS = {"false-promise": "false-promise", "never-ends": "timeout", "not-allowed": "not-allowed"}  # others: errors
+_STOPS = {"false-promise": "false-promise", "never-ends": "timeout", "too-long": "timeout",
+          "not-allowed": "not-allowed"}  # fmt: skip  # others: errors
 # Of a kind of trouble: the slug, what happened, what it means and what to try.
 _TOLD = {
     "not-loaded": (

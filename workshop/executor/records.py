@@ -99,6 +99,12 @@ class NeverEnds(Stopped, RuntimeError):
     kind = "never-ends"
 
 
+class TakesTooLong(Stopped, RuntimeError):
+    """It used up its time, and may end or not."""
+
+    kind = "too-long"
+
+
 class DeviceAssert(Stopped, AssertionError):
     """tl.device_assert failed."""
 

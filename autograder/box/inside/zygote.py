@@ -48,7 +48,7 @@ from workshop.executor import front_end, launch
 from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
 from workshop.executor.program import from_data, to_data
-from workshop.executor.records import NeverEnds
+from workshop.executor.records import TakesTooLong
 
 from ... import tensors, text, versions
 from .. import lockdown
@@ -66,12 +66,15 @@ CHILDREN = "/proc/{0}/task/{0}/children"
 PLANS, COUNT = 2, 3  # a check begins with two plans, which compile nothing, and a replay
 IDLE_SECONDS = 300.0  # then spares end, because each holds some hundred megabytes of the GPU's memory
 READY = b"ready"
+IS_RUNNING = "A kernel takes too long: this line was running when the time was used up"
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
-CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
+CPU_SECONDS = 95  # of a job, beside its own budget, which the zygote watches
+USUAL = 0.045  # CPU seconds of one run of the warm-up kernel on the machine on which the limits of time were chosen
+MOST_SLOW = 3.0  # a slower machine has no more time
 BESIDE_DRIVER = {"cpu_seconds": CPU_SECONDS, "address_space": None}  # a GPU's driver reserves more than there is
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
@@ -153,8 +156,27 @@ def _execute(kernel, args: tuple, constants: dict, target: str) -> bool:
         program = from_data(to_data(launch.lowered(kernel, special, options, target)))
     except RuntimeError:
         return False
-    launch.execute(program, special.arguments, (1, 1, 1), Watch(True, True))
+    _known_work[:] = [program, special.arguments]
+    _run_known_work()
     return True
+
+
+_known_work: list = []  # a program of the warm-up, with its arguments
+
+
+def _run_known_work() -> None:
+    launch.execute(*_known_work, (1, 1, 1), Watch(True, True))
+
+
+def slowness() -> float:
+    """How many times longer this machine computes now than that on which limits of time were chosen, 1 to MOST_SLOW.
+
+    Asked when a limit is reached: the same machine is slower where others share its cores.
+    """
+    begin = time.thread_time()
+    for _ in range(2):
+        _run_known_work()
+    return min(max((time.thread_time() - begin) / (2 * USUAL), 1.0), MOST_SLOW)
 
 
 def _build_driver(settings: Settings) -> None:
@@ -288,14 +310,14 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, ot
     process = os.pidfd_open(child)
     begin, charge = time.monotonic(), Charge(child)
     free = shutil.disk_usage(settings.scratch).free
-    exceeded, ended = None, False
+    exceeded, ended, slow = None, False, 0.0  # slow: asked only where time is up
     while not exceeded and not (ended := bool(select.select([process], [], [], 0.2)[0])):
         charge.update()
         written = free - shutil.disk_usage(settings.scratch).free
         if written > min(MAX_WRITTEN, free // 2) or sum(map(_resident, set(children()) - others)) > settings.memory:
             exceeded = "space"
-        elif charge.seconds > seconds or charge.computed > cpu_seconds:
-            exceeded = "time"
+        elif charge.seconds > (slow or 1.0) * seconds or charge.computed > (slow or 1.0) * cpu_seconds:
+            exceeded, slow = "time" if slow else None, slow or slowness()
         elif time.monotonic() - begin > PATIENCE * seconds:
             exceeded = "load"
     charge.update()
@@ -304,7 +326,7 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, ot
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     _kill_orphans(others)
-    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds))
+    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds / (slow or 1.0)))
 
 
 def _resident(pid: int) -> int:
@@ -509,17 +531,22 @@ def launchers_of(settings: Settings) -> str:
 
 def name_endless_loops(seconds: float) -> None:
     """Stops a kernel just before its job's time is used up. The report then names the line that was running."""
-    signal.signal(signal.SIGPROF, _stop)
+    signal.signal(signal.SIGPROF, lambda _, frame: _stop(frame, seconds))
     signal.setitimer(signal.ITIMER_PROF, 0.95 * seconds)
 
 
-def _stop(_, frame) -> None:
-    while frame:
-        machine = frame.f_locals.get("self")
-        if isinstance(machine, Machine):
-            words, memory = "A kernel does not end: this line was running when the time was used up", machine.memory
-            raise NeverEnds(words, memory.launch.kernel, (), *memory.text(machine.where))
+def _stop(frame, seconds: float) -> None:
+    """seconds: that a slow machine has more of, for each time that it is slower."""
+    while frame and not isinstance(machine := frame.f_locals.get("self"), Machine):
         frame = frame.f_back
+    if frame is None:  # no kernel runs
+        return
+    if (more := (slowness() - 1.0) * seconds) > 0:
+        signal.signal(signal.SIGPROF, lambda _, later: _stop(later, 0.0))
+        signal.setitimer(signal.ITIMER_PROF, 0.95 * more)
+        return
+    memory = machine.memory
+    raise TakesTooLong(IS_RUNNING, memory.launch.kernel, (), *memory.text(machine.where))
 
 
 def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
