@@ -316,7 +316,7 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, ot
         written = free - shutil.disk_usage(settings.scratch).free
         if written > min(MAX_WRITTEN, free // 2) or sum(map(_resident, set(children()) - others)) > settings.memory:
             exceeded = "space"
-        elif charge.seconds > (slow or 1.0) * seconds or charge.computed > (slow or 1.0) * cpu_seconds:
+        elif charge.used(slow) > seconds or charge.computed > (slow or 1.0) * cpu_seconds:
             exceeded, slow = "time" if slow else None, slow or slowness()
         elif time.monotonic() - begin > PATIENCE * seconds:
             exceeded = "load"
@@ -326,7 +326,7 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, ot
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     _kill_orphans(others)
-    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds / (slow or 1.0)))
+    return to_json(End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.used(slow)))
 
 
 def _resident(pid: int) -> int:
@@ -463,6 +463,10 @@ class Charge:
             self.seconds += min(max(computed, UNKNOWN_LOAD * passed), passed)
         self.computed = cpu - self._started
         self._now, self._cpu, self._waited = now, cpu, waited
+
+    def used(self, slow: float) -> float:
+        """The charged seconds, of which those of computing count for less on a slow machine. slow: 0 if unknown."""
+        return self.seconds - min(self.computed, self.seconds) * (1 - 1 / (slow or 1.0))
 
 
 def cpu_seconds(pid: int) -> float:
