@@ -1,9 +1,9 @@
-"""Answers a minute that the judges of this machine's cards manage, with one card and with all of them.
+"""Answers a minute that judges side by side manage: with one card and with all of this machine, or without a GPU.
 
     python benchmarks/cards.py --exercise fused_softmax --answers 24
 
 The answers are the right ones of tests/right/, by turns. Each judge is a process that sees one card. Without a GPU
-there is one judge per processor, on the interpreter.
+there are 1, 2, 4, … judges on the interpreter, up to one per processor.
 """
 
 import argparse
@@ -23,11 +23,10 @@ from autograder.judge.pool import JudgePool, cards, side_by_side, size_here
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def minutes(exercise: str, sources: list[str], bound: list[dict[str, str]], confine: bool) -> float:
+def minutes(exercise: str, sources: list[str], size: int, bound: list[dict[str, str]], confine: bool) -> float:
     """Minutes for all answers, the start of the judges and their proof not counted. Exits where one does not pass."""
-    with JudgePool(side_by_side(functools.partial(Judge, confine), size_here(bound), bound)) as pool:
-        count = min(size_here(bound), len(sources))
-        ready = list(pool.each(lambda judge, source: judge.judge(exercise, source), sources[:count]))
+    with JudgePool(side_by_side(functools.partial(Judge, confine), size, bound)) as pool:
+        ready = list(pool.each(lambda judge, source: judge.judge(exercise, source), sources[:size]))
         start = time.perf_counter()
         done = list(pool.each(lambda judge, source: judge.judge(exercise, source), sources))
         took = (time.perf_counter() - start) / 60
@@ -48,9 +47,11 @@ def main() -> None:
     confine, found, here = not lockdown.missing(), cards(), workshop.device()
     measured = {"device": here.name, "torch": here.torch, "triton": here.triton, "confined": confine}
     measured |= {"exercise": chosen.exercise, "date": date.today().isoformat()}
-    for count in sorted({min(1, len(found)), len(found)}):
-        took = minutes(chosen.exercise, sources, found[:count], confine)
-        where = f"cards: {count}" if count else f"processors: {size_here([])}"
+    most = size_here(found)
+    sizes = {1, most} if found else {most, *(1 << power for power in range(most.bit_length()))}
+    for size in sorted(sizes):
+        took = minutes(chosen.exercise, sources, size, found[:size], confine)
+        where = f"{'cards' if found else 'judges'}: {size}"
         measured[f"answers a minute, {where}"] = round(len(sources) / took, 1)
         print(f"{chosen.exercise}, {where}: {len(sources) / took:.1f} answers a minute")
     print(json.dumps(measured))
