@@ -48,12 +48,12 @@ def refusal(trials: Trials, traces: list[Trace]) -> Finding | None:
     refusing = [group for group in groups if type(said.get(_key(group[0]))) is not int]
     said |= _said(trials, [case for group in refusing for case in group[1:]])  # one that accepts a program is enough
     heavy = [each for each in zip(groups, chosen) if _bytes(said.get(_key(each[0][0]))) > MUCH]
-    others = {launch.program: _with_other_promises(group[0], launch, launches) for group, launch in heavy}
+    others = {_key(group[0]): _with_other_promises(group[0], launch, launches) for group, launch in heavy}
     said |= _said(trials, [case for cases in others.values() for case in cases])
     for group, launch in zip(groups, chosen):
         if found := _finding([said.get(_key(case)) for case in group]):
             return found
-        alike = [group[0], *others.get(launch.program, ())]
+        alike = [group[0], *others.get(_key(group[0]), ())]
         needed = max(_bytes(said.get(_key(case))) for case in alike)
         if needed > SHARED_MEMORY:
             constants = ", ".join(f"{name} = {value}" for name, value in launch.constants.items())
