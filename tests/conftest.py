@@ -86,14 +86,14 @@ def forks():
 @pytest.fixture(scope="session")
 def answers():
     """Known answers with their verdicts: the solutions, and those of `known.judged`. All cores judge."""
-    from known import PAGE, called, judged, solutions
+    from known import PAGE, called, judged, solved
 
     from autograder import selftest
     from autograder.gallery import answers_in
 
     chosen = judged()
     known = [each for each in answers_in(Path(__file__).parent) if called(each) in chosen]
-    found = selftest.run([*solutions(), *known], seed=1)
+    found = selftest.run([*solved(), *known], seed=1)
     if PAGE:
         Path(PAGE).write_text(selftest.page(found), encoding="utf-8")
     return found

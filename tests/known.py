@@ -8,9 +8,11 @@ from pathlib import Path
 import torch
 from said import SAID
 
+from autograder import lessons
+from autograder.answer import from_notebook
 from autograder.exercises import EXERCISES
 from autograder.exercises.spec import Strided
-from autograder.gallery import SOLUTION, Known, answers_in, solution
+from autograder.gallery import SOLUTION, Known, answers_in
 from autograder.tensors import each_place
 
 PAGE = os.environ.get("GALLERY")  # the page of what learners are told; with it, all answers are judged
@@ -54,10 +56,32 @@ def judged() -> set[str]:
     return set(known) if PAGE else some() | SAID.keys() | set(right.values())
 
 
-def solutions() -> list[Known]:
-    """As right answers."""
-    files = {name: Path(f"solutions/{each.notebook}.py") for name, each in EXERCISES.items()}
-    return [Known(file, SOLUTION, name, solution(name)) for name, file in files.items()]
+@functools.cache
+def notebooks() -> dict:
+    """Those with the solutions, by lesson."""
+    return {script.stem: lessons.source_notebook(script) for script in lessons.scripts()}
+
+
+def answers_of(found: dict) -> dict[str, str]:
+    """What the judge gets of each exercise in these notebooks."""
+    found = {e.name: from_notebook(found[e.notebook], e) for e in EXERCISES.values() if e.notebook in found}
+    return {name: source for name, source in found.items() if source}
+
+
+@functools.cache
+def solutions() -> dict[str, str]:
+    return answers_of(notebooks())
+
+
+@functools.cache
+def starters() -> dict[str, str]:
+    return answers_of({name: lessons.release(notebook) for name, notebook in notebooks().items()})
+
+
+def solved() -> list[Known]:
+    """The solutions, as right answers."""
+    files = {name: Path(f"solutions/{EXERCISES[name].notebook}.py") for name in solutions()}
+    return [Known(files[name], SOLUTION, name, source) for name, source in solutions().items()]
 
 
 def tensor_of(argument: Strided) -> torch.Tensor:

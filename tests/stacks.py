@@ -48,8 +48,7 @@ def answers(folder: Path, reduced: bool) -> Path:
 
     reduced: the solutions, and of the course's gallery `known.some`, if every Triton can compile it.
     """
-    from known import called, some
-    from test_promises import solutions, starters
+    from known import called, solutions, some, starters
 
     from autograder.gallery import answers_in
 
@@ -58,8 +57,8 @@ def answers(folder: Path, reduced: bool) -> Path:
         target.mkdir(parents=True, exist_ok=True)
         (target / f"{name}.py").write_text(source)
 
-    for exercise in solutions():
-        write(exercise, "right", "the_solution", solutions()[exercise])
+    for exercise, source in solutions().items():
+        write(exercise, "right", "the_solution", source)
         if not reduced:
             write(exercise, "wrong", "any__the_starter", starters()[exercise])
     for known in answers_in(ROOT / "tests"):

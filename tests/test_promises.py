@@ -2,40 +2,19 @@
 
 import ast
 import contextlib
-import functools
 import io
 import os
 
 import pytest
+from known import notebooks, solutions, starters
 
 from autograder import lessons as build
-from autograder.answer import from_history, from_notebook, is_python
+from autograder.answer import from_history, is_python
 from autograder.exercises import EXERCISES
 from workshop.syllabus import SYLLABUS
 
 SCRIPTS = {script.stem: script for script in build.scripts()}
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
-
-
-@functools.cache
-def sources() -> dict:
-    return {name: build.source_notebook(script) for name, script in SCRIPTS.items()}
-
-
-def answers(notebooks: dict) -> dict[str, str]:
-    """What the judge gets of each exercise in these notebooks."""
-    found = {e.name: from_notebook(notebooks[e.notebook], e) for e in EXERCISES.values() if e.notebook in notebooks}
-    return {name: source for name, source in found.items() if source}
-
-
-@functools.cache
-def solutions() -> dict[str, str]:
-    return answers(sources())
-
-
-@functools.cache
-def starters() -> dict[str, str]:
-    return answers({name: build.release(notebook) for name, notebook in sources().items()})
 
 
 def test_every_exercise_of_the_syllabus_exists_and_stands_in_a_lesson():
@@ -63,7 +42,7 @@ def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path, forks):
 
     Two of the lessons: LESSONS=all runs each, and so does tests/browser/test_notebooks.py.
     """
-    notebook = build.release(sources()[lesson])
+    notebook = build.release(notebooks()[lesson])
     code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     script = tmp_path / f"{lesson}.py"
     script.write_text(code)
@@ -88,7 +67,7 @@ def sizes(function: ast.AST) -> set[str]:
 @pytest.mark.parametrize("lesson", SCRIPTS)
 def test_a_size_that_an_answer_forgets_is_not_found_in_another_cell(lesson):
     """`n_elements` of an example, 2**28, made a forgotten one an out-of-bounds load."""
-    cells = [cell for cell in sources()[lesson].cells if cell.cell_type == "code"]
+    cells = [cell for cell in notebooks()[lesson].cells if cell.cell_type == "code"]
     trees = {cell.id: ast.parse(cell.source) for cell in cells if is_python(cell.source)}
     answers = {cell.id for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")}
     wanted = set().union(*(sizes(trees[number]) for number in answers))
