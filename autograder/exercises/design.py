@@ -317,7 +317,7 @@ def with_special_ones(*special: float) -> Values:
         least = tiny * torch.finfo(dtype).eps
         known = torch.tensor([*special, -0.0, 0.0, tiny / 4, -tiny / 8, 3 * least, -least])
         x = torch.randn(shape, generator=generator)
-        many = max(x.numel() // 10, min(len(known), x.numel() // 3))  # each of them, if there is room
+        many = max(x.numel() // 10, min(len(known), -(-x.numel() // 3)))  # each of them, if there is room
         at = torch.randperm(x.numel(), generator=generator)[:many]
         x.view(-1)[at] = known[torch.randperm(len(known), generator=generator)].repeat(-(-many // len(known)))[:many]
         return x

@@ -245,7 +245,7 @@ def _keep_all(generator):
 def _some(generator, dtype=torch.float32, low: int = 5, high: int = 12):
     """2^low to 2^high elements in a few rows: fewer than a block, or some blocks."""
     many, rows = int(2 ** between(generator, low, high)), integer(generator, 1, 5)
-    x = numbers(generator, rows, max(many // rows, 1), dtype=dtype)
+    x = numbers(generator, rows, -(-many // rows), dtype=dtype)
     return x, 0.5, Varying((integer(generator, 1, LARGEST_SEED),))
 
 

@@ -68,12 +68,13 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        sizes = trials.large_calls(self.exercise, self.trials.seed, whole_numbers(self.source)[0])
+        bounds, divisors = whole_numbers(self.source)
+        sizes = trials.large_calls(self.exercise, self.trials.seed, bounds)
         if self.trials.on_gpu or self.exercise.kind == "jax":  # which is shown this machine only
             plans = self.trials.plan([self.source], sizes) if sizes else {}
             self.large_plans = {sizes[i]: plan for i, plan in plans.items()}
             return None
-        beyond = trials.calls_beyond(self.trials)
+        beyond = trials.calls_beyond(self.trials, bounds, divisors)
         found, plans = inconsistency(self.trials, [*sizes, *beyond])
         self.large_plans, self.beyond_plans = ({d: plans[d] for d in each if d in plans} for each in (sizes, beyond))
         return found

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..answer import whole_numbers
 from ..box import Outcome, wire
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.conduct import other_programs
@@ -605,12 +604,11 @@ def _of_a_large_call(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding |
 # that the drawn sizes have not passed: these cases cost them nothing.
 
 
-def calls_beyond(trials: Trials) -> list[Drawn]:
-    """The cases that the numbers of an answer ask for, beside those that it has passed."""
+def calls_beyond(trials: Trials, bounds: Sequence[int], divisors: Sequence[int]) -> list[Drawn]:
+    """The cases that these numbers of an answer ask for, see `whole_numbers`, beside those that it has passed."""
     inputs = trials.exercise.inputs
     if inputs is None or not inputs.tensors:
         return []
-    bounds, divisors = whole_numbers(trials.source)
     generator = torch.Generator().manual_seed(trials.seed)
     cases = inputs.beyond(bounds, divisors, _reached(trials), generator)
     return [trials.drawn(case, 800 + i) for i, case in enumerate(cases)]

@@ -261,8 +261,7 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
             # The same operations, whose arguments say their places; in place of these the promises of this launch.
             shared = lowered(kernel, replace(special, attributes=places), options, target)
             told = {i: special.attributes.get(each[_PLACE]) for i, each in shared.kernel.promises.items()}
-            own = replace(shared.kernel, promises={i: dict(each) for i, each in told.items() if each})
-            _lowered[key] = Program(shared.functions | {own.name: own})
+            _lowered[key] = shared.promising({i: dict(each) for i, each in told.items() if each})
         else:
             more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
             _lowered[key] = front_end.lower(kernel, special.signature, special.constants, places, more, target)

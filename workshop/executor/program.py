@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -174,6 +174,11 @@ class Program:
     @property
     def kernel(self) -> Function:
         return next(iter(self.functions.values()))
+
+    def promising(self, promises: dict[int, dict[str, int]]) -> Program:
+        """The same operations, with these promises of the kernel's arguments."""
+        kernel = replace(self.kernel, promises=promises)
+        return Program(self.functions | {kernel.name: kernel})
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from workshop.executor import front_end, rebuild
 from workshop.executor.program import Program
@@ -58,9 +57,7 @@ def run(job: Job, case: wire.CompileCase, programs: dict[str, Program]) -> wire.
 def _promising(program: Program, case: wire.CompileCase) -> Program:
     """The program with other promises of its arguments, as other calls of its kernel make them."""
     promises = {i: each for i, each in program.kernel.promises.items() if i not in case.odd}
-    promises |= {i: {"tt.divisibility": 16} for i in case.divisible}
-    kernel = replace(program.kernel, promises=promises)
-    return Program(program.functions | {kernel.name: kernel})
+    return program.promising(promises | {i: {"tt.divisibility": 16} for i in case.divisible})
 
 
 def _works(target: str) -> bool:
